@@ -1,0 +1,327 @@
+/*
+ * clearhead.h - transformers you can see into.
+ *
+ * The only header a user includes. Train a model, decode with it and look at its attention:
+ *
+ *     ch_error error;
+ *     ch_recipe *recipe;   ch_recipe_new(&recipe, &error);
+ *     ch_recipe_set(recipe, "task", "reverse", &error);
+ *     ch_trainer *trainer; ch_trainer_new(recipe, "runs/reverse", &trainer, &error);
+ *     ch_trainer_run(trainer, NULL, NULL, &error);
+ *     ch_trainer_free(trainer);
+ *
+ * Conventions
+ *   Errors     Whatever can fail because of the world (a file, an option, memory) returns a ch_status
+ *              and fills the ch_error, if one is given, with one sentence that names the thing, what was
+ *              expected and what was found. A bug in the caller (a NULL handle, an index out of range)
+ *              stops the program with file and line. The library never prints and never exits otherwise.
+ *   Ownership  What *_new, *_open, *_resume and *_look give belongs to the caller until the matching
+ *              *_free, which accepts NULL. Every other pointer is borrowed and lives as long as the
+ *              handle it came from, unless its function says otherwise.
+ *   Threads    Handles share nothing: use different handles from different threads as you like. A
+ *              ch_model is read-only once made; any number of decoders may share it.
+ *   Tokens     Integers from 0 to vocabulary size - 1.
+ *   Shapes     Row-major, written in the letters B batch, T target, S source, D width, H heads,
+ *              Dh head width, F feed-forward width, V vocabulary, L layers.
+ */
+#ifndef CLEARHEAD_H
+#define CLEARHEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define CH_API __attribute__((visibility("default")))
+#else
+#define CH_API
+#endif
+
+#define CH_VERSION "0.1.0"
+
+/* The version of the library that runs (CH_VERSION is that of the header it was compiled with). */
+CH_API const char *ch_version(void);
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+typedef enum ch_status {
+    CH_OK = 0,
+    CH_FAILED = 1,    /* the world: a file, a disk, a value in a model */
+    CH_USAGE = 2,     /* an option, a name or an argument that makes no sense */
+    CH_NO_MEMORY = 3, /* refused before allocating, or the allocation failed */
+    CH_STOPPED = 4    /* stopped on request; nothing is lost */
+} ch_status;
+
+typedef struct ch_error {
+    ch_status status;
+    char message[1024]; /* one sentence, no newline */
+} ch_error;
+
+/* Replaces the allocator; all three or none (NULL, NULL, NULL restores the C library's). Call it before
+ * anything else. An allocator that returns NULL makes the calls above it return CH_NO_MEMORY. */
+CH_API void ch_set_allocator(void *(*allocate)(size_t bytes), void *(*reallocate)(void *old, size_t bytes),
+                             void (*release)(void *));
+
+/* ---- vocabulary ------------------------------------------------------------------------------ */
+
+typedef struct ch_vocab ch_vocab; /* always borrowed, from a model or from examples */
+
+CH_API int ch_vocab_size(const ch_vocab *vocab);
+/* The text of a token ("7", "<eos>"). */
+CH_API const char *ch_vocab_text(const ch_vocab *vocab, int token);
+CH_API int ch_vocab_pad(const ch_vocab *vocab);
+CH_API int ch_vocab_sos(const ch_vocab *vocab);
+CH_API int ch_vocab_eos(const ch_vocab *vocab);
+/* Splits text at blanks into at most capacity tokens; *count gets how many there are. Fails with a sentence
+ * on a word outside the vocabulary, on a special token and on more words than capacity. */
+CH_API ch_status ch_vocab_parse(const ch_vocab *vocab, const char *text, int *tokens, size_t capacity, size_t *count,
+                                ch_error *error);
+
+/* ---- recipes: every option has one name, one place and one check ------------------------------ */
+
+typedef struct ch_recipe ch_recipe;
+
+typedef struct ch_option {
+    const char *name;          /* "d-model": the key in a recipe file, "--d-model" on the command line */
+    const char *value;         /* what the value is, for help: "N", "RATE", "{fused,explicit}" */
+    const char *default_value; /* as text */
+    const char *help;          /* one line */
+    const char *group;         /* "data", "model", "training", "run" */
+} ch_option;
+
+/* The table of options; *count gets the number of rows. */
+CH_API const ch_option *ch_recipe_options(size_t *count);
+
+/* A recipe that holds every option's default: the lesson's model and training. */
+CH_API ch_status ch_recipe_new(ch_recipe **recipe, ch_error *error);
+CH_API void ch_recipe_free(ch_recipe *recipe);
+/* Sets one option from text. CH_USAGE names the option, what it takes and what it got; an unknown name is
+ * answered with the nearest one. */
+CH_API ch_status ch_recipe_set(ch_recipe *recipe, const char *name, const char *value, ch_error *error);
+/* Sets the options that a JSON file holds. Unknown keys are errors; on an error the recipe is unchanged. */
+CH_API ch_status ch_recipe_read(ch_recipe *recipe, const char *path, ch_error *error);
+/* Checks what concerns several options at once (heads divide the width, lengths fit the positions). */
+CH_API ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error);
+/* The value as text; borrowed until the option is set again. Stops on an unknown name. */
+CH_API const char *ch_recipe_get(const ch_recipe *recipe, const char *name);
+/* All options as JSON text. The caller frees it with ch_string_free. NULL if memory runs out. */
+CH_API char *ch_recipe_json(const ch_recipe *recipe);
+
+CH_API void ch_string_free(char *string);
+
+/* The variants of a family ("task", "norm", "position", "ffn", "attention", "optimizer", "schedule", "init",
+ * "rng", "plot"), for listings: row i, or NULL past the end or for an unknown family. */
+typedef struct ch_variant {
+    const char *name;
+    const char *help; /* one line */
+} ch_variant;
+CH_API const char *ch_family_name(size_t i); /* NULL past the end */
+CH_API const ch_variant *ch_family_variant(const char *family, size_t i);
+
+/* ---- examples --------------------------------------------------------------------------------- */
+
+typedef struct ch_sequence {
+    const int *tokens;
+    size_t length;
+} ch_sequence;
+
+typedef struct ch_examples ch_examples;
+
+/* The first count examples that training with this recipe would draw (step 1). */
+CH_API ch_status ch_examples_new(const ch_recipe *recipe, size_t count, ch_examples **examples, ch_error *error);
+CH_API void ch_examples_free(ch_examples *examples);
+CH_API size_t ch_examples_count(const ch_examples *examples);
+CH_API const ch_vocab *ch_examples_vocab(const ch_examples *examples);
+CH_API ch_sequence ch_examples_source(const ch_examples *examples, size_t i);
+/* SOS, the answer, EOS. The decoder's input is all but the last of these, its labels are all but the first. */
+CH_API ch_sequence ch_examples_target(const ch_examples *examples, size_t i);
+
+/* ---- models ----------------------------------------------------------------------------------- */
+
+typedef struct ch_model ch_model;
+
+typedef struct ch_model_info {
+    const char *architecture; /* "encoder-decoder" */
+    int d_model, heads, d_ff, layers, vocab_size, max_positions;
+    double dropout;
+    int64_t parameters;
+    const char *task; /* what it was trained on, "" if unknown */
+} ch_model_info;
+
+typedef struct ch_tensor {
+    const char *name; /* as in the lesson's state_dict: "enc.0.attn.W_q.weight" */
+    int rank;
+    int64_t shape[4];
+    bool trained;       /* false for a buffer (the sinusoidal table) */
+    const float *value; /* NULL in a build in double */
+} ch_tensor;
+
+/* A model with fresh weights, drawn by the recipe's rng from its seed. */
+CH_API ch_status ch_model_new(const ch_recipe *recipe, ch_model **model, ch_error *error);
+/* Opens a run folder, a checkpoint folder or a .safetensors file, one of the lesson's PyTorch code included.
+ * heads: for a file that does not say how many heads it has (0: take it from the file). */
+CH_API ch_status ch_model_open(const char *path, int heads, ch_model **model, ch_error *error);
+/* Writes a .safetensors file: temporary name, fsync, rename. An old file survives a failure. */
+CH_API ch_status ch_model_save(const ch_model *model, const char *path, ch_error *error);
+CH_API void ch_model_free(ch_model *model);
+CH_API ch_model_info ch_model_get_info(const ch_model *model);
+CH_API const ch_vocab *ch_model_vocab(const ch_model *model);
+/* Row i of the table of tensors; false past the end. */
+CH_API bool ch_model_tensor(const ch_model *model, size_t i, ch_tensor *tensor);
+
+/* ---- summary: parameters and memory, known before anything is allocated ------------------------ */
+
+typedef struct ch_summary_part {
+    const char *part;       /* "Attention block (each)" */
+    const char *arithmetic; /* "4 x (64 x 64 + 64)" */
+    int64_t parameters;
+    bool counted; /* false for the parts of a part: they stand in the table but not in the total */
+} ch_summary_part;
+
+typedef struct ch_summary_memory {
+    const char *mode; /* "training" or "decoding" */
+    const char *part; /* "gradients" */
+    int64_t bytes;
+} ch_summary_memory;
+
+typedef struct ch_summary ch_summary;
+
+CH_API ch_status ch_summary_new(const ch_recipe *recipe, ch_summary **summary, ch_error *error);
+/* A model's own sizes; batch and sequence lengths come from the recipe. */
+CH_API ch_status ch_summary_of_model(const ch_model *model, const ch_recipe *recipe, ch_summary **summary,
+                                     ch_error *error);
+CH_API void ch_summary_free(ch_summary *summary);
+CH_API size_t ch_summary_parts(const ch_summary *summary, const ch_summary_part **parts);
+CH_API size_t ch_summary_memories(const ch_summary *summary, const ch_summary_memory **memories);
+CH_API int64_t ch_summary_total(const ch_summary *summary);
+/* Share of the feed-forward networks in the parameters of all layers, 0..1. */
+CH_API double ch_summary_ffn_share(const ch_summary *summary);
+
+/* ---- training --------------------------------------------------------------------------------- */
+
+typedef struct ch_trainer ch_trainer;
+
+typedef struct ch_step {
+    int64_t step, steps; /* 1..steps, and how many there will be */
+    double loss;         /* mean cross-entropy over real target tokens, nats */
+    double grad_norm;    /* before clipping */
+    double lr;           /* of this update */
+    double next_lr;      /* of the next update: what the lesson's log prints */
+    double seconds;      /* wall time of this step */
+    bool log;            /* step 1, every log-every steps, and the last */
+} ch_step;
+
+/* Called after every step; false asks for a clean stop with a checkpoint. */
+typedef bool (*ch_step_function)(const ch_step *step, void *context);
+
+/* Sets up a run. run_folder is made if it is missing and gets recipe.json, log.jsonl, checkpoints/ and, at the
+ * end, model.safetensors; NULL keeps everything in memory. A folder that already holds a run is refused. */
+CH_API ch_status ch_trainer_new(const ch_recipe *recipe, const char *run_folder, ch_trainer **trainer,
+                                ch_error *error);
+/* Continues a run from its latest checkpoint, as if it had never stopped, bit for bit. changes may set steps,
+ * threads, log-every and save-every; it may be NULL. changed names, count of them: what to take from changes. */
+CH_API ch_status ch_trainer_resume(const char *run_folder, const ch_recipe *changes, const char *const *changed,
+                                   size_t count, ch_trainer **trainer, ch_error *error);
+/* Takes the remaining steps, writes log and checkpoints, and saves the model. each may be NULL. CH_STOPPED if
+ * each returned false: a checkpoint is written then, and ch_trainer_resume goes on from it. */
+CH_API ch_status ch_trainer_run(ch_trainer *trainer, ch_step_function each, void *context, ch_error *error);
+/* One step, nothing written. A loss or gradient that is not finite leaves the parameters unchanged and fails
+ * with a sentence that names the step and the first tensor that holds it. */
+CH_API ch_status ch_trainer_step(ch_trainer *trainer, ch_step *step, ch_error *error);
+CH_API const ch_recipe *ch_trainer_recipe(const ch_trainer *trainer);
+CH_API const ch_model *ch_trainer_model(const ch_trainer *trainer);
+CH_API void ch_trainer_free(ch_trainer *trainer);
+
+/* ---- decoding --------------------------------------------------------------------------------- */
+
+typedef struct ch_decoder ch_decoder;
+
+typedef struct ch_decode_options {
+    int max_new;      /* most tokens of an answer, EOS included; 0: as many as the positions allow, at most the
+                         source's length + 50 */
+    int batch_size;   /* sequences decoded together; 0: 64 */
+    int threads;      /* 0: as many as there are processors */
+    bool no_cache;    /* recompute every position at every step, to compare */
+    bool keep_logits; /* for ch_decoder_logits */
+} ch_decode_options;
+
+typedef struct ch_answer {
+    const int *tokens; /* without SOS and without EOS */
+    size_t length;
+    bool ended; /* true: EOS was generated; false: max_new was reached */
+} ch_answer;
+
+/* options may be NULL. The model must outlive the decoder. */
+CH_API ch_status ch_decoder_new(const ch_model *model, const ch_decode_options *options, ch_decoder **decoder,
+                                ch_error *error);
+/* Greedy decoding (argmax at every step) of count sources; the encoder runs once for each. answers gets count
+ * rows, whose tokens live until the next run. A source that does not fit or holds a bad token fails the call
+ * before anything is decoded and is named by its number, from 1. */
+CH_API ch_status ch_decoder_run(ch_decoder *decoder, const ch_sequence *sources, size_t count, ch_answer *answers,
+                                ch_error *error);
+/* With keep_logits: the logits (*steps, V) that chose the tokens of answer i, EOS's row included. */
+CH_API const float *ch_decoder_logits(const ch_decoder *decoder, size_t i, size_t *steps);
+CH_API void ch_decoder_free(ch_decoder *decoder);
+
+/* ---- evaluation ------------------------------------------------------------------------------- */
+
+typedef struct ch_evaluation {
+    double loss;           /* mean cross-entropy over real target tokens, dropout off, teacher forcing */
+    double token_accuracy; /* of the same tokens, teacher forcing, 0..1 */
+    int64_t exact, total;  /* whole answers that greedy decoding got right */
+} ch_evaluation;
+
+/* Fresh examples, never seen in training, drawn from the recipe's task, lengths and seed. */
+CH_API ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t examples, ch_evaluation *result,
+                             ch_error *error);
+
+/* ---- looking ---------------------------------------------------------------------------------- */
+
+typedef struct ch_attention ch_attention;
+
+typedef struct ch_alignment {
+    double anti_diagonal;   /* mass on the anti-diagonal: mean over the rows that generate a source token */
+    double diagonal;        /* mass on the diagonal, same rows */
+    double entropy;         /* mean entropy of those rows, nats */
+    double uniform_entropy; /* ln S: what a row that attends everywhere alike has */
+    const char *verdict;    /* "reversing", "copying", "not used" or "mixed" */
+} ch_alignment;
+
+/* Decodes the source greedily and keeps the cross-attention of every layer and head. Looking does not change
+ * what is computed. max_new as in ch_decode_options. */
+CH_API ch_status ch_look(const ch_model *model, ch_sequence source, int max_new, ch_attention **attention,
+                         ch_error *error);
+CH_API void ch_attention_free(ch_attention *attention);
+CH_API int ch_attention_layers(const ch_attention *attention);
+CH_API int ch_attention_heads(const ch_attention *attention, int layer);
+CH_API ch_sequence ch_attention_source(const ch_attention *attention);
+/* The generated tokens, EOS included: the rows of a map. */
+CH_API ch_sequence ch_attention_generated(const ch_attention *attention);
+/* The weights (T, S) of one head after softmax: row t is the query that generated token t. */
+CH_API const float *ch_attention_map(const ch_attention *attention, int layer, int head);
+CH_API ch_alignment ch_attention_alignment(const ch_attention *attention, int layer, int head);
+
+typedef enum ch_colours { CH_COLOURS_NONE, CH_COLOURS_16, CH_COLOURS_256, CH_COLOURS_TRUE } ch_colours;
+
+typedef struct ch_plot_options {
+    int layer; /* from 0; -1: the last */
+    int head;  /* from 0; -1: all heads of the layer, as a grid */
+    ch_colours colours; /* for text */
+    int columns;        /* width of the terminal, for text; 0: 80 */
+} ch_plot_options;
+
+/* Draws to a file; the ending (.png, .svg) chooses the format. Temporary name, then rename. */
+CH_API ch_status ch_plot_attention(const ch_attention *attention, const ch_plot_options *options, const char *path,
+                                   ch_error *error);
+/* The same as text for a terminal. The caller frees it with ch_string_free. */
+CH_API ch_status ch_text_attention(const ch_attention *attention, const ch_plot_options *options, char **text,
+                                   ch_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

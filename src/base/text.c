@@ -1,0 +1,45 @@
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LONGEST = 64 };
+
+/* Levenshtein's distance, one row at a time. */
+static size_t distance(const char *a, const char *b) {
+    size_t row[LONGEST + 1], length_b = strlen(b);
+    if (strlen(a) > LONGEST || length_b > LONGEST) return LONGEST;
+    for (size_t j = 0; j <= length_b; j++) row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= length_b; j++) {
+            size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
+            size_t shorter = row[j] < row[j - 1] ? row[j] : row[j - 1];
+            diagonal = row[j];
+            row[j] = substituted < shorter + 1 ? substituted : shorter + 1;
+        }
+    }
+    return row[length_b];
+}
+
+const char *text_nearest(const char *word, const char *const *names, size_t count) {
+    const char *nearest = NULL;
+    size_t best = strlen(word) / 3 + 2; /* about one slip in three letters */
+    for (size_t i = 0; i < count; i++) {
+        size_t d = distance(word, names[i]);
+        if (d < best) {
+            best = d;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+void text_list(const char *const *names, size_t count, char *out, size_t size) {
+    size_t used = 0;
+    if (size) out[0] = '\0';
+    for (size_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", names[i]);
+    if (used >= size && size > 4) strcpy(out + size - 4, "...");
+}

@@ -1,0 +1,13 @@
+/* Words for messages. */
+#ifndef CH_BASE_TEXT_H
+#define CH_BASE_TEXT_H
+
+#include <stddef.h>
+
+/* The name nearest to `word` by edit distance, or NULL if none is near enough to be a slip of the fingers. */
+const char *text_nearest(const char *word, const char *const *names, size_t count);
+
+/* "a, b, c" into out; cut with "..." where it does not fit. */
+void text_list(const char *const *names, size_t count, char *out, size_t size);
+
+#endif

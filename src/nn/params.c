@@ -1,0 +1,93 @@
+#include "nn/params.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { GROUP_ALIGNMENT = 16 }; /* elements: groups start on a cache line */
+
+ch_status params_declare(struct params *params, const char *prefix, const char *name, struct param_spec spec, int *id,
+                         ch_error *error) {
+    size_t capacity = (size_t)params->capacity;
+    if (!mem_grow((void **)&params->row, &capacity, (size_t)params->count + 1, sizeof *params->row))
+        return fail_memory(error, "the parameter table");
+    params->capacity = (int)capacity;
+    struct param *row = &params->row[params->count];
+    *row = (struct param){.rank = spec.rank,
+                          .count = 1,
+                          .role = spec.role,
+                          .fan_in = spec.fan_in,
+                          .frozen_row = spec.frozen_row_plus_1 - 1,
+                          .together = spec.together_plus_1 ? spec.together_plus_1 - 1 : params->count};
+    int length = snprintf(row->name, sizeof row->name, "%s%s%s", prefix, *prefix ? "." : "", name);
+    ch_assert(length < PARAM_NAME && spec.rank <= PARAM_RANK);
+    for (int d = 0; d < spec.rank; d++) {
+        row->shape[d] = spec.shape[d];
+        if (__builtin_mul_overflow(row->count, (size_t)spec.shape[d], &row->count))
+            return fail(error, CH_NO_MEMORY, "%s has more elements than this machine can count", row->name);
+    }
+    *id = params->count++;
+    return CH_OK;
+}
+
+static ch_status place(struct params *params, struct param *row, ch_error *error) {
+    row->offset = params->block;
+    size_t end;
+    if (__builtin_add_overflow(params->block, row->count, &end) || end > SIZE_MAX / 64)
+        return fail(error, CH_NO_MEMORY, "the parameters up to %s do not fit into memory", row->name);
+    params->block = end;
+    return CH_OK;
+}
+
+ch_status params_commit(struct params *params, ch_error *error) {
+    params->block = 0;
+    for (int first = 0; first < params->count; first++) {
+        if (params->row[first].together != first) continue;
+        for (int i = first; i < params->count; i++) {
+            if (params->row[i].together != first) continue;
+            ch_status status = place(params, &params->row[i], error);
+            if (status != CH_OK) return status;
+        }
+        params->block = (params->block + GROUP_ALIGNMENT - 1) / GROUP_ALIGNMENT * GROUP_ALIGNMENT;
+    }
+    return CH_OK;
+}
+
+ch_status params_allocate(struct params *params, ch_error *error) {
+    params->value = params_new_block(params);
+    return params->value ? CH_OK : fail_memory(error, "the parameters");
+}
+
+void params_free(struct params *params) {
+    mem_free(params->row);
+    mem_free_aligned(params->value);
+    *params = (struct params){0};
+}
+
+real *params_new_block(const struct params *params) {
+    return mem_new_aligned(params->block * sizeof(real));
+}
+
+const struct param *params_find(const struct params *params, const char *name) {
+    for (int i = 0; i < params->count; i++)
+        if (strcmp(params->row[i].name, name) == 0) return &params->row[i];
+    return NULL;
+}
+
+bool param_is_trained(const struct param *param) {
+    return param->role != ROLE_BUFFER;
+}
+
+int64_t params_trained(const struct params *params) {
+    int64_t total = 0;
+    for (int i = 0; i < params->count; i++)
+        if (param_is_trained(&params->row[i])) total += (int64_t)params->row[i].count;
+    return total;
+}
+
+void shape_text(int rank, const int64_t *shape, char *out, size_t size) {
+    size_t used = (size_t)snprintf(out, size, "(");
+    for (int d = 0; d < rank && used < size; d++)
+        used += (size_t)snprintf(out + used, size - used, "%s%lld", d ? ", " : "", (long long)shape[d]);
+    if (used < size) snprintf(out + used, size - used, ")");
+}
