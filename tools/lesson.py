@@ -1,0 +1,222 @@
+"""The lesson's mini transformer in PyTorch: what clearhead's numbers are compared with.
+
+The same modules under the same names, registered in the same order, and the same random draws as the lesson's
+code, so that a seed gives the same run and a state_dict the same names. Besides, every intermediate can be
+recorded under its site name (`record_sites`); recording copies values and changes none.
+"""
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+PAD, SOS, EOS = 10, 11, 12
+VOCAB = 13
+
+
+def make_batch(batch_size, min_len=4, max_len=10):
+    """(src, tgt), int64 and padded: tgt is SOS, the reversed source, EOS."""
+    lengths = torch.randint(min_len, max_len + 1, (batch_size,)).tolist()
+    return pad_batch([torch.randint(0, 10, (length,)) for length in lengths])
+
+
+def pad_batch(sources):
+    longest = max(len(source) for source in sources)
+    src = torch.full((len(sources), longest), PAD, dtype=torch.long)
+    tgt = torch.full((len(sources), longest + 2), PAD, dtype=torch.long)
+    for i, source in enumerate(sources):
+        n = len(source)
+        src[i, :n] = source
+        tgt[i, 0] = SOS
+        tgt[i, 1:n + 1] = source.flip(0)
+        tgt[i, n + 1] = EOS
+    return src, tgt
+
+
+class Site(nn.Module):
+    """A module that can record what it computes; its place in the model is the first part of the site's name."""
+    place, sites = "", None
+
+    def record(self, name, value):
+        if self.sites is not None:
+            self.sites[f"{self.place}.{name}" if self.place else name] = value.detach().clone()
+        return value
+
+
+def record_sites(model, sites):
+    """Sends every intermediate of the following passes into the dict `sites`; None stops that."""
+    for place, module in model.named_modules():
+        if isinstance(module, Site):
+            module.place, module.sites = place, sites
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, max_len=512, dropout=0.1):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        position = torch.arange(max_len).unsqueeze(1).float()
+        rate = torch.exp(torch.arange(0, d_model, 2).float() * (-math.log(10000.0) / d_model))
+        pe = torch.zeros(max_len, d_model)
+        pe[:, 0::2] = torch.sin(position * rate)
+        pe[:, 1::2] = torch.cos(position * rate)
+        self.register_buffer("pe", pe.unsqueeze(0))  # (1, max_len, D)
+
+    def add(self, x):
+        return x + self.pe[:, :x.size(1)]
+
+
+class MultiHeadAttention(Site):
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__()
+        assert d_model % num_heads == 0
+        self.d_model, self.h, self.d_k = d_model, num_heads, d_model // num_heads
+        self.W_q = nn.Linear(d_model, d_model)
+        self.W_k = nn.Linear(d_model, d_model)
+        self.W_v = nn.Linear(d_model, d_model)
+        self.W_o = nn.Linear(d_model, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def split(self, x):
+        """(B, T, D) -> (B, H, T, Dh)."""
+        return x.view(*x.shape[:2], self.h, self.d_k).transpose(1, 2)
+
+    def forward(self, q, k, v, mask=None):
+        query = self.record("query", self.W_q(q))
+        key = self.record("key", self.W_k(k))
+        value = self.record("value", self.W_v(v))
+        scores = self.split(query) @ self.split(key).transpose(-2, -1) / math.sqrt(self.d_k)  # (B, H, T, S)
+        self.record("scores", scores)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -1e9)
+        weights = self.dropout(self.record("weights", torch.softmax(scores, dim=-1)))
+        heads = (weights @ self.split(value)).transpose(1, 2).contiguous().view(*q.shape[:2], self.d_model)
+        return self.record("out", self.W_o(self.record("heads", heads))), weights
+
+
+class FeedForward(Site):
+    def __init__(self, d_model, d_ff, dropout=0.1):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Dropout(dropout), nn.Linear(d_ff, d_model))
+
+    def forward(self, x):
+        first, relu, dropout, second = self.net
+        hidden = self.record("hidden", relu(first(x)))
+        return self.record("out", second(dropout(hidden)))
+
+
+class EncoderLayer(Site):
+    def __init__(self, d_model, h, d_ff, dropout=0.1):
+        super().__init__()
+        self.attn = MultiHeadAttention(d_model, h, dropout)
+        self.ff = FeedForward(d_model, d_ff, dropout)
+        self.n1, self.n2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x, mask=None):
+        attended, _ = self.attn(x, x, x, mask)
+        x = self.record("n1.out", self.n1(x + self.drop(attended)))
+        return self.record("n2.out", self.n2(x + self.drop(self.ff(x))))
+
+
+class DecoderLayer(Site):
+    def __init__(self, d_model, h, d_ff, dropout=0.1):
+        super().__init__()
+        self.self_attn = MultiHeadAttention(d_model, h, dropout)
+        self.cross_attn = MultiHeadAttention(d_model, h, dropout)
+        self.ff = FeedForward(d_model, d_ff, dropout)
+        self.n1, self.n2, self.n3 = nn.LayerNorm(d_model), nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x, memory, tgt_mask=None, src_mask=None):
+        attended, _ = self.self_attn(x, x, x, tgt_mask)
+        x = self.record("n1.out", self.n1(x + self.drop(attended)))
+        attended, cross = self.cross_attn(x, memory, memory, src_mask)
+        x = self.record("n2.out", self.n2(x + self.drop(attended)))
+        return self.record("n3.out", self.n3(x + self.drop(self.ff(x)))), cross
+
+
+def padding_mask(x):
+    """(B, T) -> (B, 1, 1, T), true where the token is real."""
+    return (x != PAD).unsqueeze(1).unsqueeze(2)
+
+
+def target_mask(x):
+    """(B, T) -> (B, 1, T, T), true where the key is real and not in the future."""
+    return padding_mask(x) & torch.tril(torch.ones(x.size(1), x.size(1), dtype=torch.bool))[None, None]
+
+
+class MiniTransformer(Site):
+    def __init__(self, vocab=VOCAB, d_model=64, h=4, d_ff=256, num_layers=2, dropout=0.1, max_len=64):
+        super().__init__()
+        self.d_model = d_model
+        self.src_emb = nn.Embedding(vocab, d_model, padding_idx=PAD)
+        self.tgt_emb = nn.Embedding(vocab, d_model, padding_idx=PAD)
+        self.pos = PositionalEncoding(d_model, max_len, dropout)
+        self.enc = nn.ModuleList(EncoderLayer(d_model, h, d_ff, dropout) for _ in range(num_layers))
+        self.dec = nn.ModuleList(DecoderLayer(d_model, h, d_ff, dropout) for _ in range(num_layers))
+        self.generator = nn.Linear(d_model, vocab)
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
+
+    def embed(self, table, tokens, site):
+        x = self.pos.add(table(tokens) * math.sqrt(self.d_model))
+        return self.pos.dropout(self.record(site, x))
+
+    def encode(self, src, src_mask):
+        x = self.embed(self.src_emb, src, "src.embedded")
+        for layer in self.enc:
+            x = layer(x, src_mask)
+        return self.record("memory", x)
+
+    def decode(self, tgt, memory, tgt_mask, src_mask):
+        x = self.embed(self.tgt_emb, tgt, "tgt.embedded")
+        maps = []
+        for layer in self.dec:
+            x, cross = layer(x, memory, tgt_mask, src_mask)
+            maps.append(cross)
+        return x, maps
+
+    def forward(self, src, tgt):
+        src_mask = padding_mask(src)
+        memory = self.encode(src, src_mask)
+        out, maps = self.decode(tgt, memory, target_mask(tgt), src_mask)
+        return self.record("logits", self.generator(out)), maps
+
+
+def sequence_loss(model, src, tgt):
+    """Mean cross-entropy over real target tokens; the decoder reads the target shifted right."""
+    logits, _ = model(src, tgt[:, :-1])
+    return F.cross_entropy(logits.reshape(-1, logits.size(-1)), tgt[:, 1:].reshape(-1), ignore_index=PAD)
+
+
+def train(model, steps=3000, lr=1e-3, warmup=400, batch=lambda: make_batch(64)):
+    """Yields (step, loss, gradient norm before clipping, learning rate used) after every step."""
+    model.train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.98), eps=1e-9)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: min((done + 1) / warmup, 1.0))
+    for step in range(1, steps + 1):
+        loss = sequence_loss(model, *batch())
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        used = optimizer.param_groups[0]["lr"]
+        optimizer.step()
+        schedule.step()
+        yield step, loss.item(), norm.item(), used
+
+
+@torch.no_grad()
+def greedy_decode(model, src, max_len=20):
+    """(tokens with SOS in front, maps of the last step: for each layer (B, H, T, S))."""
+    model.eval()
+    src_mask = padding_mask(src)
+    memory = model.encode(src, src_mask)
+    tokens = torch.full((src.size(0), 1), SOS, dtype=torch.long)
+    for _ in range(max_len - 1):
+        out, maps = model.decode(tokens, memory, target_mask(tokens), src_mask)
+        chosen = model.generator(out[:, -1]).argmax(-1, keepdim=True)
+        tokens = torch.cat([tokens, chosen], dim=1)
+        if (chosen == EOS).all():
+            break
+    return tokens, maps
