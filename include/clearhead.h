@@ -321,6 +321,10 @@ CH_API ch_status ch_plot_attention(const ch_attention *attention, const ch_plot_
 CH_API ch_status ch_text_attention(const ch_attention *attention, const ch_plot_options *options, char **text,
                                    ch_error *error);
 
+/* The weights as numbers, in the lesson's layout; one table for each head asked for. Freed with ch_string_free. */
+CH_API ch_status ch_text_numbers(const ch_attention *attention, const ch_plot_options *options, char **text,
+                                 ch_error *error);
+
 #ifdef __cplusplus
 }
 #endif
