@@ -45,9 +45,9 @@ static int remove_scratch(void **state) {
 static void put(uint64_t stated, const char *header, const void *data, size_t bytes) {
     unsigned char buffer[4096];
     size_t length = strlen(header);
-    assert_true(8 + length + bytes <= sizeof buffer);
+    assert_true(8 + length + bytes < sizeof buffer);
     for (int i = 0; i < 8; i++) buffer[i] = (unsigned char)(stated >> (8 * i));
-    memcpy(buffer + 8, header, length);
+    memcpy(buffer + 8, header, length + 1);
     if (bytes) memcpy(buffer + 8 + length, data, bytes);
     assert_int_equal(file_write(path, buffer, 8 + length + bytes, NULL), CH_OK);
 }
@@ -337,7 +337,7 @@ static void the_bytes_are_known(void **state) {
 
 static void what_is_written_is_read(void **state) {
     (void)state;
-    const real weight[6] = {0, -1, RC(0.1), RC(1e30), INFINITY, RC(-1e-30)};
+    const real weight[6] = {0, -1, RC(0.1), RC(1e30), RC(INFINITY), RC(-1e-30)};
     const uint64_t words[2] = {UINT64_MAX, 5};
     const struct st_item items[] = {
         {"w", NULL, 2, (const int64_t[]){2, 3}, weight},

@@ -9,7 +9,7 @@
 
 /* js_value is json_t under a name of ours. */
 static json_t *inner(const struct js_value *value) {
-    return (json_t *)(uintptr_t)value; /* jansson's iterators want it without const, and change nothing */
+    return (json_t *)value; /* jansson's iterators want it without const, and change nothing */
 }
 
 static struct js_value *outer(json_t *value) {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +42,8 @@ ch_status file_read_at(int descriptor, const char *path, uint64_t offset, void *
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return fail_errno(error, "cannot read %s", path);
         if (got == 0)
-            return fail(error, CH_FAILED, "%s ends at byte %llu while it is read, expected %llu bytes", path,
-                        (unsigned long long)(offset + done), (unsigned long long)(offset + length));
+            return fail(error, CH_FAILED, "%s ends at byte %" PRIu64 " while it is read, expected %" PRIu64 " bytes",
+                        path, offset + done, offset + length);
         done += (size_t)got;
     }
     return CH_OK;
@@ -52,8 +53,7 @@ static ch_status read_open_file(int descriptor, const char *path, uint64_t bytes
                                 ch_error *error) {
     if (bytes == 0) return fail(error, CH_FAILED, "%s is empty", path);
     if (bytes > limit)
-        return fail(error, CH_FAILED, "%s: expected at most %zu bytes, found %llu", path, limit,
-                    (unsigned long long)bytes);
+        return fail(error, CH_FAILED, "%s: expected at most %zu bytes, found %" PRIu64, path, limit, bytes);
     *text = mem_new((size_t)bytes + 1, 1);
     if (!*text) return fail_memory(error, path);
     return file_read_at(descriptor, path, 0, *text, (size_t)bytes, error);

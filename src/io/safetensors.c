@@ -5,6 +5,7 @@
 #include "io/file.h"
 #include "nn/params.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,10 @@ enum {
     SHAPE_TEXT = 192,                 /* ST_RANK numbers of 20 digits */
 };
 
+struct slot {
+    const struct st_tensor *tensor;
+};
+
 struct st_file {
     char *path;
     int descriptor;
@@ -24,7 +29,7 @@ struct st_file {
     const struct js_value *metadata;
     struct st_tensor *tensor;
     size_t count;
-    const struct st_tensor **by_name; /* sorted */
+    struct slot *by_name; /* sorted */
 };
 
 /* ---- what is no safetensors file ---------------------------------------------------------------- */
@@ -65,8 +70,9 @@ static ch_status read_header_length(struct st_file *file, uint64_t file_bytes, s
     if (length <= LENGTH_BYTES || start[LENGTH_BYTES] != '{' || stated > HEADER_LIMIT || stated < 2)
         return refuse_start(file->path, start, length, error);
     if (stated > file_bytes - LENGTH_BYTES)
-        return fail(error, CH_FAILED, "%s is truncated: its header ends at byte %llu, but the file has %llu bytes",
-                    file->path, (unsigned long long)(stated + LENGTH_BYTES), (unsigned long long)file_bytes);
+        return fail(error, CH_FAILED,
+                    "%s is truncated: its header ends at byte %" PRIu64 ", but the file has %" PRIu64 " bytes",
+                    file->path, stated + LENGTH_BYTES, file_bytes);
     *header_bytes = (size_t)stated;
     return CH_OK;
 }
@@ -99,8 +105,8 @@ static ch_status count_bytes(struct st_tensor *tensor, const char *where, ch_err
     tensor->count = 1;
     for (int d = 0; d < tensor->rank; d++) {
         if (tensor->shape[d] < 0)
-            return fail(error, CH_FAILED, "%s: 'shape': expected sizes of at least 0, found %lld", where,
-                        (long long)tensor->shape[d]);
+            return fail(error, CH_FAILED, "%s: 'shape': expected sizes of at least 0, found %" PRId64, where,
+                        tensor->shape[d]);
         overflow = overflow || __builtin_mul_overflow(tensor->count, (size_t)tensor->shape[d], &tensor->count);
     }
     overflow = overflow || __builtin_mul_overflow(tensor->count, tensor->dtype->size, &tensor->bytes);
@@ -136,11 +142,11 @@ static ch_status read_offsets(struct st_tensor *tensor, const struct js_value *e
     if (begin < 0 || end < begin || (uint64_t)(end - begin) != tensor->bytes) {
         char shape[SHAPE_TEXT];
         shape_text(tensor->rank, tensor->shape, shape, sizeof shape);
-        return fail(error, CH_FAILED, "%s: expected %zu bytes for %s %s, found data_offsets [%lld, %lld]", where,
-                    tensor->bytes, tensor->dtype->name, shape, (long long)begin, (long long)end);
+        return fail(error, CH_FAILED, "%s: expected %zu bytes for %s %s, found data_offsets [%" PRId64 ", %" PRId64 "]",
+                    where, tensor->bytes, tensor->dtype->name, shape, begin, end);
     }
     if (end > INT64_MAX - HEADER_LIMIT - LENGTH_BYTES)
-        return fail(error, CH_FAILED, "%s: data_offsets end at %lld, beyond any file", where, (long long)end);
+        return fail(error, CH_FAILED, "%s: data_offsets end at %" PRId64 ", beyond any file", where, end);
     tensor->offset = data_start + (uint64_t)begin;
     return CH_OK;
 }
@@ -184,7 +190,7 @@ static ch_status read_entries(struct st_file *file, uint64_t data_start, ch_erro
             status = read_metadata(file, value, error);
         } else {
             struct st_tensor *tensor = &file->tensor[file->count];
-            file->by_name[file->count++] = tensor;
+            file->by_name[file->count++].tensor = tensor;
             status = read_entry(tensor, file->path, key, value, data_start, error);
         }
     }
@@ -192,32 +198,31 @@ static ch_status read_entries(struct st_file *file, uint64_t data_start, ch_erro
 }
 
 static int compare_offsets(const void *a, const void *b) {
-    const struct st_tensor *x = *(const struct st_tensor *const *)a, *y = *(const struct st_tensor *const *)b;
+    const struct st_tensor *x = ((const struct slot *)a)->tensor, *y = ((const struct slot *)b)->tensor;
     if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
     return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* an empty one first: it ends where it begins */
 }
 
 static int compare_names(const void *a, const void *b) {
-    const struct st_tensor *x = *(const struct st_tensor *const *)a, *y = *(const struct st_tensor *const *)b;
+    const struct st_tensor *x = ((const struct slot *)a)->tensor, *y = ((const struct slot *)b)->tensor;
     return strcmp(x->name, y->name);
 }
 
 /* The tensors must cover the data: no gap, no overlap, nothing behind. `order` is sorted by offset. */
-static ch_status check_cover(const struct st_file *file, const struct st_tensor *const *order, uint64_t data_start,
+static ch_status check_cover(const struct st_file *file, const struct slot *order, uint64_t data_start,
                              uint64_t file_bytes, ch_error *error) {
     uint64_t end = data_start;
     for (size_t i = 0; i < file->count; i++) {
-        if (order[i]->offset != end)
-            return fail(error, CH_FAILED, "%s: tensor '%s': expected its data at offset %llu, found %llu (%s)",
-                        file->path, order[i]->name, (unsigned long long)(end - data_start),
-                        (unsigned long long)(order[i]->offset - data_start),
-                        order[i]->offset < end ? "tensors overlap" : "bytes that belong to no tensor");
-        end += order[i]->bytes;
+        if (order[i].tensor->offset != end)
+            return fail(error, CH_FAILED,
+                        "%s: tensor '%s': expected its data at offset %" PRIu64 ", found %" PRIu64 " (%s)", file->path,
+                        order[i].tensor->name, end - data_start, order[i].tensor->offset - data_start,
+                        order[i].tensor->offset < end ? "tensors overlap" : "bytes that belong to no tensor");
+        end += order[i].tensor->bytes;
     }
     if (end == file_bytes) return CH_OK;
-    return fail(error, CH_FAILED, "%s %s: expected %llu bytes as its header says, found %llu", file->path,
-                file_bytes < end ? "is truncated" : "has bytes behind its last tensor", (unsigned long long)end,
-                (unsigned long long)file_bytes);
+    return fail(error, CH_FAILED, "%s %s: expected %" PRIu64 " bytes as its header says, found %" PRIu64, file->path,
+                file_bytes < end ? "is truncated" : "has bytes behind its last tensor", end, file_bytes);
 }
 
 static ch_status open_checked(struct st_file *file, ch_error *error) {
@@ -273,11 +278,9 @@ const struct st_tensor *st_tensor(const struct st_file *file, size_t i) {
 }
 
 const struct st_tensor *st_find(const struct st_file *file, const char *name) {
-    struct st_tensor wanted = {.name = name};
-    const struct st_tensor *key = &wanted;
-    const struct st_tensor *const *found =
-        bsearch(&key, file->by_name, file->count, sizeof *file->by_name, compare_names);
-    return found ? *found : NULL;
+    const struct slot wanted = {&(const struct st_tensor){.name = name}};
+    const struct slot *found = bsearch(&wanted, file->by_name, file->count, sizeof wanted, compare_names);
+    return found ? found->tensor : NULL;
 }
 
 const char *st_metadata(const struct st_file *file, const char *key) {
@@ -287,36 +290,44 @@ const char *st_metadata(const struct st_file *file, const char *key) {
     return text;
 }
 
-static ch_status expect_shape(const struct st_file *file, const char *name, int rank, const int64_t *shape,
-                              const struct st_tensor **tensor, ch_error *error) {
+/* NULL, and a sentence, if there is no such tensor. */
+static const struct st_tensor *find_shaped(const struct st_file *file, const char *name, int rank, const int64_t *shape,
+                                           ch_error *error) {
     char expected[SHAPE_TEXT], found[SHAPE_TEXT];
     ch_assert(rank >= 0 && rank <= ST_RANK);
     shape_text(rank, shape, expected, sizeof expected);
-    *tensor = st_find(file, name);
-    if (!*tensor)
-        return fail(error, CH_FAILED, "%s: expected a tensor '%s' of shape %s, found none of that name", file->path,
-                    name, expected);
-    bool equal = rank == (*tensor)->rank;
-    for (int d = 0; equal && d < rank; d++) equal = shape[d] == (*tensor)->shape[d];
-    if (equal) return CH_OK;
-    shape_text((*tensor)->rank, (*tensor)->shape, found, sizeof found);
-    return fail(error, CH_FAILED, "%s: tensor '%s': expected shape %s, found %s", file->path, name, expected, found);
+    const struct st_tensor *tensor = st_find(file, name);
+    if (!tensor) {
+        fail(error, CH_FAILED, "%s: expected a tensor '%s' of shape %s, found none of that name", file->path, name,
+             expected);
+        return NULL;
+    }
+    bool equal = rank == tensor->rank;
+    for (int d = 0; equal && d < rank; d++) equal = shape[d] == tensor->shape[d];
+    if (equal) return tensor;
+    shape_text(tensor->rank, tensor->shape, found, sizeof found);
+    fail(error, CH_FAILED, "%s: tensor '%s': expected shape %s, found %s", file->path, name, expected, found);
+    return NULL;
+}
+
+static ch_status wrong_dtype(const struct st_file *file, const struct st_tensor *tensor, const char *expected,
+                             ch_error *error) {
+    return fail(error, CH_FAILED, "%s: tensor '%s': expected dtype %s, found %s", file->path, tensor->name, expected,
+                tensor->dtype->name);
 }
 
 ch_status st_expect(const struct st_file *file, const char *name, int rank, const int64_t *shape,
                     const struct st_tensor **tensor, ch_error *error) {
-    ch_status status = expect_shape(file, name, rank, shape, tensor, error);
-    if (status != CH_OK || (*tensor)->dtype->convert) return status;
-    return fail(error, CH_FAILED, "%s: tensor '%s': expected dtype F32, F16, BF16 or F64, found %s", file->path, name,
-                (*tensor)->dtype->name);
+    *tensor = find_shaped(file, name, rank, shape, error);
+    if (!*tensor) return CH_FAILED;
+    return (*tensor)->dtype->convert ? CH_OK : wrong_dtype(file, *tensor, "F32, F16, BF16 or F64", error);
 }
 
 ch_status st_expect_dtype(const struct st_file *file, const char *name, const char *dtype, int rank,
                           const int64_t *shape, const struct st_tensor **tensor, ch_error *error) {
-    ch_status status = expect_shape(file, name, rank, shape, tensor, error);
-    if (status != CH_OK || strcmp((*tensor)->dtype->name, dtype) == 0) return status;
-    return fail(error, CH_FAILED, "%s: tensor '%s': expected dtype %s, found %s", file->path, name, dtype,
-                (*tensor)->dtype->name);
+    *tensor = find_shaped(file, name, rank, shape, error);
+    if (!*tensor) return CH_FAILED;
+    return strcmp((*tensor)->dtype->name, dtype) == 0 ? CH_OK : wrong_dtype(file, *tensor, dtype, error);
 }
 
 /* ---- data --------------------------------------------------------------------------------------- */

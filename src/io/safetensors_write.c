@@ -81,15 +81,12 @@ static ch_status check_text(const char *path, const struct st_item *items, size_
     return CH_OK;
 }
 
-/* The JSON text; free with mem_free. */
-static ch_status make_header(const char *path, const struct st_item *items, size_t count,
-                             const struct st_pair *metadata, size_t pairs, char **text, ch_error *error) {
-    ch_status status = check_text(path, items, count, metadata, pairs, error);
-    if (status != CH_OK) return status;
+/* The JSON text, or NULL when memory runs out; free with mem_free. */
+static char *make_header(const struct st_item *items, size_t count, const struct st_pair *metadata, size_t pairs) {
     struct js_value *header = js_new_object();
-    *text = build_header(header, items, count, metadata, pairs) ? js_dump(header, 0) : NULL;
+    char *text = build_header(header, items, count, metadata, pairs) ? js_dump(header, 0) : NULL;
     js_free(header);
-    return *text ? CH_OK : fail_memory(error, path);
+    return text;
 }
 
 static ch_status append_header(struct file_writer *writer, const char *text, ch_error *error) {
@@ -105,9 +102,10 @@ static ch_status append_header(struct file_writer *writer, const char *text, ch_
 ch_status st_write(const char *path, const struct st_item *items, size_t count, const struct st_pair *metadata,
                    size_t pairs, ch_error *error) {
     ch_assert(path && (items || count == 0) && (metadata || pairs == 0));
-    char *text;
-    ch_status status = make_header(path, items, count, metadata, pairs, &text, error);
+    ch_status status = check_text(path, items, count, metadata, pairs, error);
     if (status != CH_OK) return status;
+    char *text = make_header(items, count, metadata, pairs);
+    if (!text) return fail_memory(error, path);
     struct file_writer writer;
     status = file_writer_open(&writer, path, error);
     if (status == CH_OK) status = append_header(&writer, text, error);
