@@ -1,0 +1,203 @@
+/* What pictures and terminal text are made of, and small maps as text, to the letter. */
+#include "plot/cells.h"
+#include "plot/colour.h"
+#include "plot/heatmap.h"
+#include "plot/label.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+/* ---- colours and labels ---------------------------------------------------------------------- */
+
+static void test_colour_map(void **state) {
+    (void)state;
+    struct colour first = colour_of(0), last = colour_of(1), nothing = colour_of((double)NAN);
+    assert_int_equal(first.red << 16 | first.green << 8 | first.blue, 0x440154);
+    assert_int_equal(last.red << 16 | last.green << 8 | last.blue, 0xfde725);
+    struct colour below = colour_of(-3), above = colour_of((double)INFINITY);
+    assert_memory_equal(&below, &first, sizeof first);
+    assert_memory_equal(&above, &last, sizeof last);
+    double luminance = -1;
+    for (int i = 0; i <= 64; i++) { /* finer, and rounding to 8 bits may take back a step */
+        struct colour colour = colour_of(i / 64.0);
+        assert_true(colour_luminance(colour) > luminance);
+        luminance = colour_luminance(colour);
+        assert_true(memcmp(&colour, &nothing, sizeof colour) != 0);
+    }
+    assert_false(colour_wants_black(first));
+    assert_true(colour_wants_black(last));
+}
+
+/* Every 15th of the 256 colours that its authors published: straight lines between 33 of them stay within 2/255. */
+static void test_colour_map_is_viridis(void **state) {
+    (void)state;
+    static const uint32_t published[] = {0x440154, 0x481769, 0x472a7a, 0x433d84, 0x3d4e8a, 0x355e8d,
+                                         0x2e6d8e, 0x297b8e, 0x23898e, 0x1f978b, 0x21a585, 0x2eb37c,
+                                         0x46c06f, 0x65cb5e, 0x89d548, 0xb0dd2f, 0xd8e219, 0xfde725};
+    for (int i = 0; i < 18; i++) {
+        struct colour colour = colour_of(i * 15 / 255.0);
+        assert_in_range(colour.red + 2 - (int)(published[i] >> 16), 0, 4);
+        assert_in_range(colour.green + 2 - (int)(published[i] >> 8 & 0xFF), 0, 4);
+        assert_in_range(colour.blue + 2 - (int)(published[i] & 0xFF), 0, 4);
+    }
+}
+
+static void test_256_colours(void **state) {
+    (void)state;
+    assert_int_equal(colour_in_256((struct colour){0, 0, 0}), 16);
+    assert_int_equal(colour_in_256((struct colour){255, 255, 255}), 231);
+    assert_int_equal(colour_in_256((struct colour){95, 175, 255}), 16 + 36 * 1 + 6 * 3 + 5);
+    assert_int_equal(colour_in_256((struct colour){128, 128, 128}), 244);
+}
+
+static void check_label(const char *text, int most, enum label_set set, const char *expected, int width) {
+    struct label label = label_clean(text, most, set);
+    assert_string_equal(label.text, expected);
+    assert_int_equal(label.width, width);
+}
+
+static void test_labels(void **state) {
+    (void)state;
+    check_label("token", 16, LABEL_UTF8, "token", 5);
+    check_label("token", 5, LABEL_UTF8, "token", 5);
+    check_label("token", 4, LABEL_UTF8, "tok…", 4);
+    check_label("token", 4, LABEL_ASCII, "tok~", 4);
+    check_label("token", 1, LABEL_UTF8, "…", 1);
+    check_label("token", 0, LABEL_UTF8, "", 0);
+    check_label(NULL, 9, LABEL_UTF8, "", 0);
+    check_label("a\nb\x1b[m\x7f", 40, LABEL_UTF8, "a\\x0ab\\x1b[m\\x7f", 16);
+    check_label("\xE2\x80\xAEx", 40, LABEL_ASCII, "\\u202ex", 7);
+    check_label("\xC2\x9B", 40, LABEL_UTF8, "\\u009b", 6);
+    check_label("a\xff", 40, LABEL_UTF8, "a\xEF\xBF\xBD", 2);
+    check_label("\xC0\xAF\xE6\x97", 40, LABEL_ASCII, "????", 4);                /* overlong; cut short */
+    check_label("\xED\xA0\x80", 40, LABEL_ASCII, "???", 3);                     /* a surrogate */
+    check_label("\xEF\xBF\xBE\xF4\x90\x80\x80", 40, LABEL_ASCII, "???????", 7); /* no character; beyond the last */
+    check_label("日本語", 40, LABEL_UTF8, "日本語", 6);
+    check_label("日本語", 4, LABEL_UTF8, "日…", 3);
+    check_label("u\xCC\x88", 1, LABEL_UTF8, "u\xCC\x88", 1);
+    check_label("u\xCC\x88", 1, LABEL_ASCII, "u", 1);
+    char marks[4001] = "a"; /* marks without end sit on one column, but not in endless bytes */
+    for (int i = 1; i < 3998; i += 2) memcpy(marks + i, "\xCC\x88", 3);
+    assert_true(strlen(label_clean(marks, 5, LABEL_UTF8).text) < LABEL_BYTES);
+    assert_string_equal(label_at(NULL, 12, 9, LABEL_UTF8).text, "12");
+}
+
+static void check_number(double value, const char *expected) {
+    char text[NUMBER_BYTES];
+    number_text(value, text);
+    assert_string_equal(text, expected);
+}
+
+static void test_numbers(void **state) {
+    (void)state;
+    check_number(0.876, "0.88");
+    check_number(-0.001, "0.00");
+    check_number(-0.5, "-0.50");
+    check_number((double)NAN, "?");
+    check_number((double)INFINITY, "inf");
+    check_number(3e38, "3e+38");
+}
+
+static void test_means(void **state) {
+    (void)state;
+    static const float value[] = {0, 2, 4, 1, 3, -9, NAN, NAN, INFINITY}; /* the bar is 0..4 */
+    struct heatmap map = {.rows = 3, .cols = 3, .value = value};
+    struct heatmap_grid grid = {.count = 1, .map = &map, .high = 4};
+    struct cells *cells;
+    assert_int_equal(cells_new(&grid, 2, &cells, NULL), CH_OK);
+    assert_int_equal(cells->rows, 2);
+    assert_int_equal(cells->cols, 2);
+    assert_true(cells->t[0] == 1.5f / 4); /* of 0, 2, 1, 3 */
+    assert_true(cells->t[1] == 0.5f);     /* of 4 and -9, which counts as 0 */
+    assert_true(isnan(cells->t[2]));
+    assert_true(cells->t[3] == 1);
+    cells_free(cells, 1);
+}
+
+/* ---- maps as text ---------------------------------------------------------------------------- */
+
+static void test_table_of_the_lesson(void **state) {
+    (void)state;
+    static const float value[] = {
+        0.01f, 0.01f, 0.02f, 0.03f, 0.05f, 0.88f, 0.01f, 0.02f, 0.03f, 0.06f, 0.85f, 0.03f,
+        0.02f, 0.03f, 0.05f, 0.84f, 0.04f, 0.02f, 0.03f, 0.06f, 0.83f, 0.04f, 0.02f, 0.02f,
+        0.05f, 0.86f, 0.04f, 0.02f, 0.02f, 0.01f, 0.87f, 0.05f, 0.03f, 0.02f, 0.02f, 0.01f,
+    };
+    static const char *const generated[] = {"6", "4", "0", "9", "2", "7"};
+    static const char *const source[] = {"7", "2", "9", "0", "4", "6"};
+    struct heatmap map = {6, 6, value, generated, source, "head 0"};
+    char *text;
+    assert_int_equal(text_table(&map, &text, NULL), CH_OK);
+    assert_string_equal(text, "              src:  7     2     9     0     4     6\n"
+                              "generated 6         0.01  0.01  0.02  0.03  0.05  0.88\n"
+                              "generated 4         0.01  0.02  0.03  0.06  0.85  0.03\n"
+                              "generated 0         0.02  0.03  0.05  0.84  0.04  0.02\n"
+                              "generated 9         0.03  0.06  0.83  0.04  0.02  0.02\n"
+                              "generated 2         0.05  0.86  0.04  0.02  0.02  0.01\n"
+                              "generated 7         0.87  0.05  0.03  0.02  0.02  0.01\n");
+    ch_string_free(text);
+}
+
+static void test_table_of_longer_labels(void **state) {
+    (void)state;
+    static const float value[] = {0.5f, NAN, -0.25f, 1000000};
+    static const char *const generated[] = {"incomprehensibilities", "<eos>"}, *const source[] = {"attention", "是"};
+    struct heatmap map = {2, 2, value, generated, source, NULL};
+    char *text;
+    assert_int_equal(text_table(&map, &text, NULL), CH_OK);
+    assert_string_equal(text, "                      src:  attention  是\n"
+                              "generated incomprehensibi…  0.50       ?\n"
+                              "generated <eos>             -0.25      1e+06\n");
+    ch_string_free(text);
+}
+
+static void test_plain_text(void **state) {
+    (void)state;
+    static const float value[] = {0, 0.25f, 1, 0.5f, NAN, 0.999f};
+    static const char *const row[] = {"a", "eos"}, *const col[] = {"7", "12", "x"};
+    struct heatmap map[2] = {{2, 3, value, row, col, "head 0"}, {2, 3, value, row, col, "head 1"}};
+    struct heatmap_grid grid = {2, map, "source position", "generated token", "layer 1", 0, 1};
+    char *text;
+    assert_int_equal(text_heatmap(&grid, CH_COLOURS_NONE, 40, &text, NULL), CH_OK);
+    assert_string_equal(text, "layer 1\n"
+                              "\n"
+                              "head 0       head 1\n"
+                              "      1            1\n"
+                              "    7 2 x        7 2 x\n"
+                              "  a   ::@@     a   ::@@\n"
+                              "eos ++??@@   eos ++??@@\n"
+                              "\n"
+                              "columns: source position\n"
+                              "rows: generated token\n"
+                              "0 [  ..::--==++**##%%@@] 1\n");
+    ch_string_free(text);
+    assert_int_equal(text_heatmap(&grid, CH_COLOURS_TRUE, 40, &text, NULL), CH_OK);
+    const char *cells =
+        "  a \x1b[0;30;48;2;68;1;84m  \x1b[0;30;48;2;59;82;139m  \x1b[0;30;48;2;253;231;37m  \x1b[0m   ";
+    assert_non_null(strstr(text, cells));
+    assert_non_null(strstr(text, "m??\x1b"));
+    ch_string_free(text);
+    assert_int_equal(text_heatmap(&grid, CH_COLOURS_16, 40, &text, NULL), CH_OK);
+    assert_non_null(strstr(text, "  a \x1b[0;34;40m  \x1b[0;36;44m  \x1b[0;93;103m  \x1b[0m   "));
+    ch_string_free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_colour_map),
+        cmocka_unit_test(test_colour_map_is_viridis),
+        cmocka_unit_test(test_256_colours),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_means),
+        cmocka_unit_test(test_table_of_the_lesson),
+        cmocka_unit_test(test_table_of_longer_labels),
+        cmocka_unit_test(test_plain_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
