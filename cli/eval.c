@@ -1,0 +1,69 @@
+/* eval: how good a model is on examples that it has never seen. */
+#include "command.h"
+#include "model.h"
+#include "options.h"
+#include "output.h"
+
+#include <inttypes.h>
+
+/* The task of the command line, else the one that the model was trained on. */
+static int choose_task(const struct arguments *arguments, const ch_model *model, ch_recipe *recipe) {
+    const char *task = ch_model_get_info(model).task;
+    ch_error error;
+    if (arguments_has(arguments, "task")) return 0;
+    if (!*task)
+        return complain(EXIT_USAGE, "%s does not say what it was trained on: give --task", arguments->positional);
+    return ch_recipe_set(recipe, "task", task, &error) ? report(arguments->positional, &error) : 0;
+}
+
+static bool put(const struct arguments *arguments, const ch_evaluation *e) {
+    if (arguments_has(arguments, "json"))
+        return out_json(json_pack("{s:o, s:o, s:I, s:I}", "loss", json_number(e->loss), "token_accuracy",
+                                  json_number(e->token_accuracy), "exact", (json_int_t)e->exact, "total",
+                                  (json_int_t)e->total));
+    return out("loss %.4f\ntoken accuracy %.2f %%\nexact %" PRId64 "/%" PRId64 "\n", e->loss, 100.0 * e->token_accuracy,
+               e->exact, e->total);
+}
+
+static int evaluate(const struct arguments *arguments, const ch_model *model, ch_recipe *recipe) {
+    int examples;
+    if (!arguments_number(arguments, "examples", 1, 1000000, &examples)) return EXIT_USAGE;
+    int code = choose_task(arguments, model, recipe);
+    if (code) return code;
+    ch_evaluation result;
+    ch_error error;
+    if (ch_evaluate(model, recipe, (size_t)examples, &result, &error)) return report(NULL, &error);
+    return put(arguments, &result) && out_flush() ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int run(const struct arguments *arguments) {
+    ch_recipe *recipe;
+    ch_error error;
+    if (arguments_recipe(arguments, &recipe, &error)) return report(NULL, &error);
+    ch_model *model = NULL;
+    int code = model_open(arguments, &model);
+    if (!code) code = evaluate(arguments, model, recipe);
+    ch_model_free(model);
+    ch_recipe_free(recipe);
+    return code;
+}
+
+static const ch_option options[] = {
+    {"examples", "N", "500", "how many fresh examples", NULL},
+    {"heads", "N", "0", "heads, for a file that does not say; 0: as the file says", NULL},
+    {0},
+};
+static const char *const recipe[] = {"task", "min-len", "max-len", "seed", "rng", "threads", NULL};
+
+const struct command command_eval = {
+    .name = "eval",
+    .usage = "MODEL [options]",
+    .help = "measure a model: loss, token accuracy and whole answers right, over fresh examples",
+    .about = MODEL_ABOUT "The task is the one that the model was trained on, unless --task says another.\n",
+    .example = "clearhead eval runs/reverse",
+    .positional = "MODEL",
+    .positional_needed = true,
+    .options = options,
+    .recipe = recipe,
+    .run = run,
+};

@@ -1,0 +1,98 @@
+/* help [COMMAND]; and --help anywhere. */
+#include "help.h"
+#include "options.h"
+#include "output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char exit_codes[] =
+    "Exit codes:\n"
+    "  0    done\n"
+    "  1    failed: a file, a disk, a value, a reader of the output that went away\n"
+    "  2    wrong usage: an option, a name or an argument\n"
+    "  130  train was stopped by SIGINT (Ctrl-C) and wrote a checkpoint; 143: by SIGTERM\n";
+
+int help_of_all(void) {
+    out("clearhead %s: transformers you can see into\n\n"
+        "Usage: clearhead COMMAND [arguments]\n\nCommands:\n",
+        ch_version());
+    for (size_t i = 0; command_row(i); i++) out("  %-9s %s\n", command_row(i)->name, command_row(i)->help);
+    out("\n`clearhead help COMMAND` shows what a command takes; `clearhead --version` says which this is.\n"
+        "Data goes to standard output, talk to standard error. Every command has --json.\n\n%s\n"
+        "Example:\n  clearhead train reverse --out runs/reverse\n"
+        "  echo \"3 1 4 1 5\" | clearhead decode runs/reverse\n",
+        exit_codes);
+    return out_flush() ? EXIT_DONE : EXIT_FAILED;
+}
+
+static void put_option(const ch_option *row) {
+    char left[96], right[64] = "";
+    snprintf(left, sizeof left, "--%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
+    if (row->default_value && *row->default_value) snprintf(right, sizeof right, " (default %s)", row->default_value);
+    out("  %-26s %s%s\n", left, row->help, right);
+}
+
+static void put_options(const struct command *command) {
+    struct option_table table;
+    option_table(command, &table);
+    const char *group = "";
+    for (size_t i = 0; i < table.count; i++) {
+        const char *its = table.row[i]->group ? table.row[i]->group : "options";
+        if (strcmp(its, group) != 0) out("\n%c%s:\n", (its[0] & ~0x20), its + 1);
+        group = its;
+        put_option(table.row[i]);
+    }
+}
+
+int help_of_command(const struct command *command) {
+    out("Usage: clearhead %s %s\n\n%s.\n", command->name, command->usage, command->help);
+    if (command->about) out("\n%s", command->about);
+    put_options(command);
+    out("\n%s\nExample:\n", exit_codes);
+    for (const char *line = command->example; *line;) {
+        size_t length = strcspn(line, "\n");
+        out("  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    return out_flush() ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* ---- the same as JSON ------------------------------------------------------------------------- */
+
+static json_t *option_object(const ch_option *row) {
+    return json_pack("{s:s, s:s?, s:s?, s:s}", "name", row->name, "value", row->value, "default", row->default_value,
+                     "help", row->help);
+}
+
+static json_t *command_object(const struct command *command) {
+    struct option_table table;
+    option_table(command, &table);
+    json_t *options = json_array();
+    for (size_t i = 0; i < table.count; i++) json_array_append_new(options, option_object(table.row[i]));
+    return json_pack("{s:s, s:s, s:s, s:s, s:o}", "name", command->name, "usage", command->usage, "help", command->help,
+                     "example", command->example, "options", options);
+}
+
+static int help_as_json(const struct command *only) {
+    json_t *commands = json_array();
+    for (size_t i = 0; command_row(i); i++)
+        if (!only || only == command_row(i)) json_array_append_new(commands, command_object(command_row(i)));
+    return out_json(json_pack("{s:s, s:o}", "version", ch_version(), "commands", commands)) ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int run(const struct arguments *arguments) {
+    const struct command *command = arguments->positional ? command_find(arguments->positional) : NULL;
+    if (arguments->positional && !command) return EXIT_USAGE;
+    if (arguments_has(arguments, "json")) return help_as_json(command);
+    return command ? help_of_command(command) : help_of_all();
+}
+
+const struct command command_help = {
+    .name = "help",
+    .usage = "[COMMAND]",
+    .help = "show the commands, or what one of them takes",
+    .example = "clearhead help train",
+    .positional = "COMMAND",
+    .run = run,
+};

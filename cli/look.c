@@ -1,0 +1,225 @@
+/* look: decode one source and show what cross-attention did. */
+#include "command.h"
+#include "model.h"
+#include "options.h"
+#include "output.h"
+#include "terminal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct view {
+    const ch_attention *attention;
+    const ch_vocab *vocab;
+    ch_plot_options plot; /* layer is resolved; head -1: all */
+    int heads;            /* of that layer */
+};
+
+static int first_head(const struct view *view) {
+    return view->plot.head < 0 ? 0 : view->plot.head;
+}
+
+static int last_head(const struct view *view) {
+    return view->plot.head < 0 ? view->heads - 1 : view->plot.head;
+}
+
+/* ---- the alignment in words -------------------------------------------------------------------- */
+
+static double clearness(const ch_alignment *a) {
+    return a->diagonal > a->anti_diagonal ? a->diagonal : a->anti_diagonal;
+}
+
+/* The head that puts the most on one of the diagonals. */
+static int clearest_head(const struct view *view) {
+    int best = first_head(view);
+    double most = -1.0;
+    for (int head = first_head(view); head <= last_head(view); head++) {
+        ch_alignment a = ch_attention_alignment(view->attention, view->plot.layer, head);
+        if (!(clearness(&a) > most)) continue;
+        most = clearness(&a);
+        best = head;
+    }
+    return best;
+}
+
+static bool put_head(const struct view *view, int head) {
+    ch_alignment a = ch_attention_alignment(view->attention, view->plot.layer, head);
+    return out("layer %d, head %d: %s (anti-diagonal %.2f, diagonal %.2f, entropy %.2f of %.2f uniform)\n",
+               view->plot.layer, head, a.verdict, a.anti_diagonal, a.diagonal, a.entropy, a.uniform_entropy);
+}
+
+static bool put_clearest(const struct view *view) {
+    int layer = view->plot.layer, head = clearest_head(view);
+    ch_alignment a = ch_attention_alignment(view->attention, layer, head);
+    bool copying = a.diagonal > a.anti_diagonal;
+    return out("alignment: %s: layer %d, head %d puts %.2f of its mass on the %s (%s %.2f), entropy %.2f against %.2f "
+               "for uniform\n",
+               a.verdict, layer, head, copying ? a.diagonal : a.anti_diagonal, copying ? "diagonal" : "anti-diagonal",
+               copying ? "anti-diagonal" : "diagonal", copying ? a.anti_diagonal : a.diagonal, a.entropy,
+               a.uniform_entropy);
+}
+
+static bool put_alignment(const struct view *view) {
+    if (view->plot.head >= 0) return put_head(view, view->plot.head);
+    for (int head = 0; head < view->heads; head++)
+        if (!put_head(view, head)) return false;
+    return put_clearest(view);
+}
+
+/* ---- text -------------------------------------------------------------------------------------- */
+
+/* What was generated, without the end. */
+static ch_sequence prediction(const struct view *view) {
+    ch_sequence all = ch_attention_generated(view->attention);
+    if (all.length && all.tokens[all.length - 1] == ch_vocab_eos(view->vocab)) all.length--;
+    return all;
+}
+
+static bool put_tokens(const struct view *view, const char *word, ch_sequence sequence) {
+    return out("%-12s", word) && out_tokens(view->vocab, sequence.tokens, sequence.length) && out("\n");
+}
+
+static int put_text(const struct view *view, bool numbers) {
+    char *text = NULL;
+    ch_error error;
+    ch_status status = numbers ? ch_text_numbers(view->attention, &view->plot, &text, &error)
+                               : ch_text_attention(view->attention, &view->plot, &text, &error);
+    if (status) return report(NULL, &error);
+    bool written = put_tokens(view, "source", ch_attention_source(view->attention)) &&
+                   put_tokens(view, "prediction", prediction(view)) && out("\n%s\n", text) && put_alignment(view) &&
+                   out_flush();
+    ch_string_free(text);
+    return written ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------- */
+
+static json_t *alignment_object(const struct view *view, int head) {
+    ch_alignment a = ch_attention_alignment(view->attention, view->plot.layer, head);
+    return json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:o}", "layer", view->plot.layer, "head", head, "verdict",
+                     a.verdict, "anti_diagonal", json_number(a.anti_diagonal), "diagonal", json_number(a.diagonal),
+                     "entropy", json_number(a.entropy), "uniform_entropy", json_number(a.uniform_entropy));
+}
+
+static json_t *map_object(const struct view *view, int head) {
+    size_t rows = ch_attention_generated(view->attention).length, cols = ch_attention_source(view->attention).length;
+    const float *weight = ch_attention_map(view->attention, view->plot.layer, head);
+    json_t *map = json_array();
+    for (size_t r = 0; r < rows; r++) {
+        json_t *row = json_array();
+        for (size_t c = 0; c < cols; c++) json_array_append_new(row, json_number((double)weight[r * cols + c]));
+        json_array_append_new(map, row);
+    }
+    return json_pack("{s:i, s:i, s:o, s:o?}", "layer", view->plot.layer, "head", head, "weights", map, "alignment",
+                     alignment_object(view, head));
+}
+
+static int put_json(const struct view *view) {
+    ch_sequence source = ch_attention_source(view->attention), generated = ch_attention_generated(view->attention);
+    json_t *maps = json_array();
+    for (int head = first_head(view); head <= last_head(view); head++)
+        json_array_append_new(maps, map_object(view, head));
+    json_t *object = json_pack("{s:o, s:o, s:o, s:o}", "source", json_tokens(source.tokens, source.length), "generated",
+                               json_tokens(generated.tokens, generated.length), "maps", maps, "alignment",
+                               alignment_object(view, clearest_head(view)));
+    return out_json(object) && out_flush() ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* ---- what to show ------------------------------------------------------------------------------ */
+
+/* An index from 0, or the default word ("last", "all"), which becomes -1. */
+static bool index_option(const struct arguments *arguments, const char *name, int count, int *index) {
+    *index = -1;
+    return !arguments_has(arguments, name) || arguments_number(arguments, name, 0, count - 1, index);
+}
+
+static bool choose(const struct arguments *arguments, struct view *view) {
+    int layers = ch_attention_layers(view->attention);
+    if (!index_option(arguments, "layer", layers, &view->plot.layer)) return false;
+    if (view->plot.layer < 0) view->plot.layer = layers - 1;
+    view->heads = ch_attention_heads(view->attention, view->plot.layer);
+    view->plot.columns = terminal_columns();
+    return index_option(arguments, "head", view->heads, &view->plot.head);
+}
+
+static int show(const struct arguments *arguments, struct view *view) {
+    ch_error error;
+    const char *picture = arguments_value(arguments, "out");
+    if (!choose(arguments, view)) return EXIT_USAGE;
+    if (picture && ch_plot_attention(view->attention, &view->plot, picture, &error)) return report(NULL, &error);
+    bool json = arguments_has(arguments, "json");
+    int code = json ? put_json(view) : put_text(view, arguments_has(arguments, "numbers"));
+    if (!code && picture) say("the picture is in %s", picture);
+    return code;
+}
+
+/* ---- decoding ---------------------------------------------------------------------------------- */
+
+static int parse_source(const struct arguments *arguments, const ch_vocab *vocab, int *tokens, size_t room,
+                        ch_sequence *source) {
+    ch_error error;
+    const char *text = arguments_value(arguments, "source");
+    *source = (ch_sequence){.tokens = tokens};
+    if (ch_vocab_parse(vocab, text, tokens, room, &source->length, &error)) return report("--source", &error);
+    if (source->length == 0) return complain(EXIT_USAGE, "--source is empty; expected tokens separated by spaces");
+    return EXIT_DONE;
+}
+
+static int look(const struct arguments *arguments, const ch_model *model, struct view *view, int max_new) {
+    size_t room = model_most_tokens(strlen(arguments_value(arguments, "source")));
+    int *tokens = calloc(room, sizeof *tokens);
+    if (!tokens) return report_memory();
+    ch_attention *attention = NULL;
+    ch_sequence source;
+    ch_error error;
+    view->vocab = ch_model_vocab(model);
+    int code = parse_source(arguments, view->vocab, tokens, room, &source);
+    if (!code && ch_look(model, source, max_new, &attention, &error)) code = report(NULL, &error);
+    view->attention = attention;
+    if (!code) code = show(arguments, view);
+    ch_attention_free(attention);
+    free(tokens);
+    return code;
+}
+
+static int run(const struct arguments *arguments) {
+    struct view view = {0};
+    int max_new;
+    const char *colour = arguments_value(arguments, "colour");
+    if (!arguments_value(arguments, "source"))
+        return complain(EXIT_USAGE, "--source is missing: the tokens to decode, as --source \"7 2 9 0 4 6\"");
+    if (!terminal_colours(colour, &view.plot.colours))
+        return complain(EXIT_USAGE, "--colour takes auto, always or never, not '%s'", colour);
+    if (!arguments_number(arguments, "max-new", 0, 1000000, &max_new)) return EXIT_USAGE;
+    ch_model *model;
+    int code = model_open(arguments, &model);
+    if (!code) code = look(arguments, model, &view, max_new);
+    ch_model_free(model);
+    return code;
+}
+
+static const ch_option options[] = {
+    {"source", "TOKENS", NULL, "what to decode", NULL},
+    {"layer", "N", "the last", "which layer, from 0", NULL},
+    {"head", "N", "all", "which head, from 0", NULL},
+    {"numbers", NULL, NULL, "show the weights as numbers", NULL},
+    {"out", "FILE", NULL, "draw a picture as well: map.png or map.svg", NULL},
+    {"max-new", "N", "0", "most tokens to generate; 0: as many as the positions allow", NULL},
+    {"heads", "N", "0", "heads, for a file that does not say; 0: as the file says", NULL},
+    {"colour", "{auto,always,never}", "auto", "colours; auto: on a terminal, unless NO_COLOR is set", NULL},
+    {0},
+};
+
+const struct command command_look = {
+    .name = "look",
+    .usage = "MODEL --source TOKENS [options]",
+    .help = "decode one source and show where cross-attention looked",
+    .about = MODEL_ABOUT "A row of the map is a generated token, a column a source position. The last line says what\n"
+                         "the alignment is: reversing (anti-diagonal), copying (diagonal), not used, or mixed.\n",
+    .example = "clearhead look runs/reverse --source \"7 2 9 0 4 6\"\n"
+               "clearhead look runs/reverse --source \"7 2 9 0 4 6\" --layer 1 --head 0 --numbers --out map.png",
+    .positional = "MODEL",
+    .positional_needed = true,
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,15 @@
+/* The argument MODEL, which several commands take. */
+#ifndef CLI_MODEL_H
+#define CLI_MODEL_H
+
+#include "options.h"
+
+#define MODEL_ABOUT "MODEL is a run folder, a checkpoint folder or a .safetensors file.\n"
+
+/* Opens MODEL with --heads. Returns 0, or the exit code after a sentence; *model is NULL then. */
+int model_open(const struct arguments *arguments, ch_model **model);
+
+/* The tokens of a text in the model's vocabulary: what parsing them can need is one for every two bytes. */
+size_t model_most_tokens(size_t bytes);
+
+#endif

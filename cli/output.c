@@ -1,0 +1,115 @@
+#include "output.h"
+#include "command.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- standard output -------------------------------------------------------------------------- */
+
+static bool failed(int reason) {
+    if (reason != EPIPE) complain(EXIT_FAILED, "cannot write to standard output: %s", strerror(reason));
+    return false;
+}
+
+bool out(const char *format, ...) {
+    if (ferror(stdout)) return false;
+    va_list list;
+    va_start(list, format);
+    int written = vprintf(format, list);
+    va_end(list);
+    return written >= 0 || failed(errno);
+}
+
+bool out_flush(void) {
+    if (ferror(stdout)) return false;
+    return fflush(stdout) == 0 || failed(errno);
+}
+
+bool out_close(void) {
+    bool whole = out_flush();
+    /* Some file systems report a full disk only here. */
+    if (fclose(stdout) != 0 && whole) return failed(errno);
+    return whole;
+}
+
+bool out_tokens(const ch_vocab *vocab, const int *tokens, size_t count) {
+    bool whole = true;
+    for (size_t i = 0; i < count && whole; i++) whole = out("%s%s", i ? " " : "", ch_vocab_text(vocab, tokens[i]));
+    return whole;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------- */
+
+bool out_json(json_t *object) {
+    json_t *whole = json_pack("{s:i}", "schema", 1);
+    bool packed = whole && object && json_object_update(whole, object) == 0;
+    char *text = packed ? json_dumps(whole, JSON_COMPACT) : NULL;
+    json_decref(whole);
+    json_decref(object);
+    if (!text) {
+        report_memory();
+        return false;
+    }
+    bool written = out("%s\n", text);
+    free(text);
+    return written;
+}
+
+json_t *json_number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_words(const char *text) {
+    json_t *words = json_string(text);
+    return words ? words : json_null();
+}
+
+json_t *json_tokens(const int *tokens, size_t count) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        if (json_array_append_new(array, json_integer(tokens[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+/* ---- standard error --------------------------------------------------------------------------- */
+
+/* One call, so that lines of several writers do not mix. Nobody is left to tell when it fails. */
+static void put_line(const char *prefix, const char *format, va_list list) {
+    char text[2048];
+    int length = vsnprintf(text, sizeof text, format, list);
+    if (length < 0) return;
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+    fprintf(stderr, "%s%s\n", prefix, text);
+}
+
+void say(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    put_line("", format, list);
+    va_end(list);
+}
+
+int complain(int code, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    put_line("clearhead: ", format, list);
+    va_end(list);
+    return code;
+}
+
+int report(const char *where, const ch_error *error) {
+    int code = error->status == CH_USAGE ? EXIT_USAGE : EXIT_FAILED;
+    return complain(code, "%s%s%s", where ? where : "", where ? ": " : "", error->message);
+}
+
+int report_memory(void) {
+    return complain(EXIT_FAILED, "out of memory");
+}

@@ -1,0 +1,200 @@
+/* train: a run from its recipe to its model; stops cleanly at a signal, and goes on with --resume. */
+#include "command.h"
+#include "options.h"
+#include "output.h"
+#include "terminal.h"
+#include "words.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A handler has nowhere else to leave its word. */
+static volatile sig_atomic_t stop_signal;
+
+static void ask_to_stop(int number) {
+    stop_signal = number;
+    signal(SIGINT, SIG_DFL); /* a second one kills */
+    signal(SIGTERM, SIG_DFL);
+}
+
+/* A signal that the caller chose to ignore (nohup, a script's background job) stays ignored. */
+static void watch(int number) {
+    struct sigaction old, action = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART};
+    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(number, &action, NULL);
+}
+
+struct run {
+    const char *folder;
+    bool json, quiet;
+    bool broken; /* standard output failed */
+    struct progress progress;
+    double started;
+    int64_t first; /* the first step that this process took */
+    ch_step last;
+};
+
+/* ---- each step -------------------------------------------------------------------------------- */
+
+static bool put_step(const ch_step *step, bool json) {
+    if (json)
+        return out_json(json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step, "steps",
+                                  (json_int_t)step->steps, "loss", json_number(step->loss), "grad_norm",
+                                  json_number(step->grad_norm), "lr", json_number(step->lr), "next_lr",
+                                  json_number(step->next_lr), "seconds", json_number(step->seconds)));
+    return out("step %5" PRId64 "  loss %.4f  grad_norm %.2f  lr %.2e\n", step->step, step->loss, step->grad_norm,
+               step->next_lr);
+}
+
+static void draw_progress(struct run *run, const ch_step *step) {
+    double taken = terminal_clock() - run->started, done = (double)(step->step - run->first + 1);
+    char left[WORDS];
+    words_time(taken / done * (double)(step->steps - step->step), left);
+    progress_draw(&run->progress, "step %" PRId64 " of %" PRId64 "  %3.0f %%  loss %.4f  %s left", step->step,
+                  step->steps, 100.0 * (double)step->step / (double)step->steps, step->loss, left);
+}
+
+static bool each_step(const ch_step *step, void *context) {
+    struct run *run = context;
+    if (!run->first) run->first = step->step;
+    run->last = *step;
+    if (step->log && (run->json || !run->quiet)) {
+        progress_erase(&run->progress);
+        if (!put_step(step, run->json) || !out_flush()) run->broken = true;
+    }
+    if (progress_due(&run->progress)) draw_progress(run, step);
+    return !stop_signal && !run->broken;
+}
+
+/* ---- before and after ------------------------------------------------------------------------- */
+
+static void say_start(const struct run *run, const ch_trainer *trainer, bool resumed) {
+    const ch_recipe *recipe = ch_trainer_recipe(trainer);
+    char parameters[WORDS];
+    words_count(ch_model_get_info(ch_trainer_model(trainer)).parameters, parameters);
+    say("%s %s: %s parameters, %s steps of %s examples, in %s", resumed ? "going on with" : "training",
+        ch_recipe_get(recipe, "task"), parameters, ch_recipe_get(recipe, "steps"), ch_recipe_get(recipe, "batch-size"),
+        run->folder);
+}
+
+static bool put_result(const struct run *run, const ch_trainer *trainer, bool stopped, double seconds) {
+    const ch_step *last = &run->last;
+    return out_json(json_pack("{s:s, s:I, s:I, s:o, s:I, s:o, s:o}", "result", stopped ? "stopped" : "trained", "step",
+                              (json_int_t)last->step, "steps", (json_int_t)last->steps, "loss", json_number(last->loss),
+                              "parameters", (json_int_t)ch_model_get_info(ch_trainer_model(trainer)).parameters,
+                              "folder", json_words(run->folder), "seconds", json_number(seconds))) &&
+           out_flush();
+}
+
+static int finish(struct run *run, const ch_trainer *trainer, bool stopped) {
+    double seconds = terminal_clock() - run->started;
+    char time[WORDS];
+    words_time(seconds, time);
+    if (run->json && !run->broken && !put_result(run, trainer, stopped, seconds)) run->broken = true;
+    if (stopped && !run->quiet)
+        say("stopped after step %" PRId64 " of %" PRId64 "; a checkpoint is written, and this goes on from it: "
+            "clearhead train --resume %s",
+            run->last.step, run->last.steps, run->folder);
+    else if (!run->quiet)
+        say("the model is in %s/model.safetensors, after %s", run->folder, time);
+    if (run->broken) return EXIT_FAILED;
+    return stopped && stop_signal ? EXIT_SIGNAL + stop_signal : EXIT_DONE;
+}
+
+static int train(struct run *run, ch_trainer *trainer, bool verbose, bool resumed) {
+    ch_error error;
+    char *recipe = verbose ? ch_recipe_json(ch_trainer_recipe(trainer)) : NULL;
+    if (recipe) fprintf(stderr, "%s\n", recipe);
+    ch_string_free(recipe);
+    if (!run->quiet) say_start(run, trainer, resumed);
+    run->progress = progress_start(!run->quiet);
+    run->started = terminal_clock();
+    watch(SIGINT);
+    watch(SIGTERM);
+    ch_status status = ch_trainer_run(trainer, each_step, run, &error);
+    progress_erase(&run->progress);
+    if (status != CH_OK && status != CH_STOPPED) return report(NULL, &error);
+    return finish(run, trainer, status == CH_STOPPED);
+}
+
+/* ---- a new run, or one to go on with ---------------------------------------------------------- */
+
+/* The task may stand alone or behind --task, or come from the recipe file; not twice. */
+static int set_task(const struct arguments *arguments, ch_recipe *recipe) {
+    ch_error error;
+    const char *task = arguments->positional;
+    if (!task) return EXIT_DONE;
+    if (arguments_has(arguments, "task"))
+        return complain(EXIT_USAGE, "the task is given twice: '%s' and --task '%s'", task,
+                        arguments_value(arguments, "task"));
+    return ch_recipe_set(recipe, "task", task, &error) ? report(NULL, &error) : EXIT_DONE;
+}
+
+static int start_new(const struct arguments *arguments, const ch_recipe *recipe, ch_trainer **trainer) {
+    ch_error error;
+    const char *folder = arguments_value(arguments, "out");
+    if (!arguments->positional && !arguments_has(arguments, "task") && !arguments_has(arguments, "recipe"))
+        return complain(EXIT_USAGE, "TASK is missing: clearhead train reverse --out runs/reverse "
+                                    "(`clearhead list` has the tasks)");
+    if (!folder) return complain(EXIT_USAGE, "--out is missing: the folder that the run shall be written to");
+    return ch_trainer_new(recipe, folder, trainer, &error) ? report(NULL, &error) : EXIT_DONE;
+}
+
+static int go_on(const struct arguments *arguments, const ch_recipe *changes, ch_trainer **trainer) {
+    static const char *const refused[] = {"out", "recipe"};
+    const char *changed[MOST_OPTIONS];
+    ch_error error;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (arguments_has(arguments, refused[i]))
+            return complain(EXIT_USAGE,
+                            "--resume and --%s exclude each other: a run goes on in its own folder, "
+                            "by its own recipe",
+                            refused[i]);
+    if (arguments->positional)
+        return complain(EXIT_USAGE, "--resume takes no TASK ('%s'): the run has its own", arguments->positional);
+    size_t count = arguments_recipe_names(arguments, changed, MOST_OPTIONS);
+    const char *folder = arguments_value(arguments, "resume");
+    return ch_trainer_resume(folder, changes, changed, count, trainer, &error) ? report(NULL, &error) : EXIT_DONE;
+}
+
+static int run(const struct arguments *arguments) {
+    const char *resumed = arguments_value(arguments, "resume");
+    struct run run = {.folder = resumed ? resumed : arguments_value(arguments, "out"),
+                      .json = arguments_has(arguments, "json"),
+                      .quiet = arguments_has(arguments, "quiet")};
+    ch_recipe *recipe;
+    ch_trainer *trainer = NULL;
+    ch_error error;
+    if (arguments_recipe(arguments, &recipe, &error)) return report(NULL, &error);
+    int code = resumed ? go_on(arguments, recipe, &trainer) : set_task(arguments, recipe);
+    if (!code && !resumed) code = start_new(arguments, recipe, &trainer);
+    if (!code) code = train(&run, trainer, arguments_has(arguments, "verbose"), resumed != NULL);
+    ch_trainer_free(trainer);
+    ch_recipe_free(recipe);
+    return code;
+}
+
+static const ch_option options[] = {
+    {"out", "DIR", NULL, "where the run goes: recipe, log, checkpoints, model.safetensors", NULL},
+    {"resume", "DIR", NULL, "go on with a stopped run, as if it had never stopped", NULL},
+    {"recipe", "FILE", NULL, "a JSON file of the options below; the command line wins over it", NULL},
+    {"quiet", NULL, NULL, "write nothing but errors (and what --json writes)", NULL},
+    {"verbose", NULL, NULL, "show every option as it was resolved", NULL},
+    {0},
+};
+
+const struct command command_train = {
+    .name = "train",
+    .usage = "TASK --out DIR [options], or: clearhead train --resume DIR [options]",
+    .help = "train a model on a task",
+    .about = "TASK may also come from the recipe file; `clearhead list` has the tasks. Options win over the\n"
+             "recipe file, and that over the defaults. Ctrl-C or SIGTERM stops after the current step and\n"
+             "writes a checkpoint (exit code 130 or 143); a second one kills. With --resume, only --steps,\n"
+             "--threads, --log-every and --save-every may change.\n",
+    .example = "clearhead train reverse --out runs/reverse\nclearhead train --resume runs/reverse",
+    .positional = "TASK",
+    .options = options,
+    .recipe = every_option,
+    .run = run,
+};

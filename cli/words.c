@@ -1,0 +1,73 @@
+#include "words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void words_count(int64_t n, char out[WORDS]) {
+    char digits[WORDS];
+    int length = snprintf(digits, sizeof digits, "%" PRId64, n), used = 0;
+    for (int i = 0; i < length; i++) {
+        out[used++] = digits[i];
+        int left = length - 1 - i;
+        if (digits[i] != '-' && left > 0 && left % 3 == 0) out[used++] = ',';
+    }
+    out[used] = '\0';
+}
+
+void words_bytes(int64_t bytes, char out[WORDS]) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double amount = (double)bytes;
+    size_t u = 0;
+    for (; amount >= 1024.0 && u + 1 < sizeof unit / sizeof *unit; u++) amount /= 1024.0;
+    snprintf(out, WORDS, "%.*f %s", u ? 1 : 0, amount, unit[u]);
+}
+
+void words_time(double seconds, char out[WORDS]) {
+    if (!(seconds < 1e9)) {
+        snprintf(out, WORDS, "unknown time");
+        return;
+    }
+    long s = lround(fmax(seconds, 0.0));
+    if (s < 60)
+        snprintf(out, WORDS, "%ld s", s);
+    else if (s < 3600)
+        snprintf(out, WORDS, "%ld min %02ld s", s / 60, s % 60);
+    else
+        snprintf(out, WORDS, "%ld h %02ld min", s / 3600, s / 60 % 60);
+}
+
+enum { LONGEST = 48 };
+
+/* Levenshtein's distance: the table of all prefixes, of which one row is kept. */
+static size_t edits(const char *a, const char *b) {
+    size_t length = strlen(b), row[LONGEST + 1];
+    if (length > LONGEST) return SIZE_MAX;
+    for (size_t j = 0; j <= length; j++) row[j] = j;
+    for (size_t i = 0; a[i]; i++) {
+        size_t corner = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < length; j++) {
+            size_t best = corner + (a[i] == b[j] ? 0 : 1);
+            if (row[j] + 1 < best) best = row[j] + 1;
+            corner = row[j + 1];
+            if (corner + 1 < best) best = corner + 1;
+            row[j + 1] = best;
+        }
+    }
+    return row[length];
+}
+
+int words_nearest(const char *word, const char *const *names, size_t count) {
+    size_t length = strlen(word), best = length / 3 + 2; /* about one slip in three letters */
+    int nearest = -1;
+    if (length > LONGEST) return -1;
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = edits(word, names[i]);
+        if (distance >= best) continue;
+        best = distance;
+        nearest = (int)i;
+    }
+    return nearest;
+}
