@@ -93,8 +93,8 @@ typedef struct ch_option {
     const char *group;         /* "data", "model", "training", "run" */
 } ch_option;
 
-/* The table of options; *count gets the number of rows. */
-CH_API const ch_option *ch_recipe_options(size_t *count);
+/* Row i of the table of options, or NULL past its end. */
+CH_API const ch_option *ch_recipe_option(size_t i);
 
 /* A recipe that holds every option's default: the lesson's model and training. */
 CH_API ch_status ch_recipe_new(ch_recipe **recipe, ch_error *error);
@@ -263,7 +263,8 @@ CH_API ch_status ch_decoder_new(const ch_model *model, const ch_decode_options *
  * before anything is decoded and is named by its number, from 1. */
 CH_API ch_status ch_decoder_run(ch_decoder *decoder, const ch_sequence *sources, size_t count, ch_answer *answers,
                                 ch_error *error);
-/* With keep_logits: the logits (*steps, V) that chose the tokens of answer i, EOS's row included. */
+/* With keep_logits: the logits (*steps, V) that chose the tokens of answer i, EOS's row included. NULL in a build in
+ * double. */
 CH_API const float *ch_decoder_logits(const ch_decoder *decoder, size_t i, size_t *steps);
 CH_API void ch_decoder_free(ch_decoder *decoder);
 

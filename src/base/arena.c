@@ -28,9 +28,10 @@ void *arena_take(struct arena *arena, size_t count, size_t size) {
                     __builtin_add_overflow(bytes, (size_t)ALIGNMENT - 1, &bytes) ||
                     __builtin_add_overflow(arena->used, bytes / ALIGNMENT * ALIGNMENT, &end);
     if (arena_measuring(arena)) {
-        arena->used = overflow ? SIZE_MAX - SIZE_MAX / 4 : end; /* saturates far above any limit */
+        overflow = overflow || end > SIZE_MAX / 2;
+        arena->used = overflow ? SIZE_MAX / 2 : end; /* saturates far above any limit */
         if (arena->used > arena->peak) arena->peak = arena->used;
-        return NULL;
+        return (void *)(uintptr_t)ALIGNMENT; /* not NULL, so that offsets from it are defined; never read */
     }
     ch_assert(!overflow && end <= arena->capacity);
     void *memory = arena->memory + arena->used;

@@ -19,7 +19,7 @@ struct arena {
     size_t peak; /* the most that was ever in use at once */
 };
 
-/* An arena that only counts: arena_take returns NULL and `peak` grows. */
+/* An arena that only counts: arena_take returns an address that nobody may read, and `peak` grows. */
 struct arena arena_measure(void);
 /* Gives the arena `capacity` bytes, zeroed; false if memory runs out. */
 bool arena_reserve(struct arena *arena, size_t capacity);

@@ -6,6 +6,7 @@
 #ifndef CH_BASE_PHILOX_H
 #define CH_BASE_PHILOX_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct philox_key {
@@ -14,6 +15,9 @@ struct philox_key {
 
 /* The four words at a counter. */
 void philox(struct philox_key key, const uint32_t counter[4], uint32_t out[4]);
+
+/* `count` words: four at `counter`, four at the counter whose first word is one more, and so on. */
+void philox_fill(struct philox_key key, const uint32_t counter[4], size_t count, uint32_t *out);
 
 /* What a key is for; it enters the derivation, so streams never overlap. */
 enum philox_use { PHILOX_INIT, PHILOX_DATA, PHILOX_DROPOUT, PHILOX_EVAL };

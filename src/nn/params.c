@@ -39,22 +39,32 @@ static ch_status place(struct params *params, struct param *row, ch_error *error
     return CH_OK;
 }
 
+/* Places the group of one row behind what is placed already. */
+static ch_status place_group(struct params *params, int first, ch_error *error) {
+    ch_status status = CH_OK;
+    for (int i = first; i < params->count && status == CH_OK; i++)
+        if (params->row[i].together == first) status = place(params, &params->row[i], error);
+    params->block = (params->block + GROUP_ALIGNMENT - 1) / GROUP_ALIGNMENT * GROUP_ALIGNMENT;
+    return status;
+}
+
+static ch_status place_all(struct params *params, bool trained, ch_error *error) {
+    ch_status status = CH_OK;
+    for (int first = 0; first < params->count && status == CH_OK; first++)
+        if (params->row[first].together == first && param_is_trained(&params->row[first]) == trained)
+            status = place_group(params, first, error);
+    return status;
+}
+
 ch_status params_commit(struct params *params, ch_error *error) {
     params->block = 0;
-    for (int first = 0; first < params->count; first++) {
-        if (params->row[first].together != first) continue;
-        for (int i = first; i < params->count; i++) {
-            if (params->row[i].together != first) continue;
-            ch_status status = place(params, &params->row[i], error);
-            if (status != CH_OK) return status;
-        }
-        params->block = (params->block + GROUP_ALIGNMENT - 1) / GROUP_ALIGNMENT * GROUP_ALIGNMENT;
-    }
-    return CH_OK;
+    ch_status status = place_all(params, true, error);
+    params->trained = params->block;
+    return status == CH_OK ? place_all(params, false, error) : status;
 }
 
 ch_status params_allocate(struct params *params, ch_error *error) {
-    params->value = params_new_block(params);
+    params->value = mem_new_aligned(params->block * sizeof(real));
     return params->value ? CH_OK : fail_memory(error, "the parameters");
 }
 
@@ -65,7 +75,7 @@ void params_free(struct params *params) {
 }
 
 real *params_new_block(const struct params *params) {
-    return mem_new_aligned(params->block * sizeof(real));
+    return mem_new_aligned(params->trained * sizeof(real));
 }
 
 const struct param *params_find(const struct params *params, const char *name) {
@@ -78,7 +88,7 @@ bool param_is_trained(const struct param *param) {
     return param->role != ROLE_BUFFER;
 }
 
-int64_t params_trained(const struct params *params) {
+int64_t params_count_trained(const struct params *params) {
     int64_t total = 0;
     for (int i = 0; i < params->count; i++)
         if (param_is_trained(&params->row[i])) total += (int64_t)params->row[i].count;

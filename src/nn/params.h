@@ -35,7 +35,8 @@ struct param {
 struct params {
     struct param *row;
     int count, capacity;
-    size_t block; /* elements of the whole block, alignment included */
+    size_t trained; /* elements of the block up to the last trained row, alignment included; buffers come behind */
+    size_t block;   /* elements of the whole block */
     real *value;  /* NULL before params_allocate */
 };
 
@@ -57,14 +58,14 @@ ch_status params_commit(struct params *params, ch_error *error);
 ch_status params_allocate(struct params *params, ch_error *error);
 void params_free(struct params *params);
 
-/* A block of the table's layout, zeroed (gradients, moments); free with mem_free_aligned. */
+/* A block of the trained rows' layout, zeroed (gradients, moments); free with mem_free_aligned. */
 real *params_new_block(const struct params *params);
 
 /* The row of that name, or NULL. */
 const struct param *params_find(const struct params *params, const char *name);
 bool param_is_trained(const struct param *param);
 /* Elements of trained rows: what a person counts as parameters. */
-int64_t params_trained(const struct params *params);
+int64_t params_count_trained(const struct params *params);
 /* "(64, 256)" into out. */
 void shape_text(int rank, const int64_t *shape, char *out, size_t size);
 

@@ -1,0 +1,53 @@
+/* ch_examples_new: what training would draw first, which with PyTorch's generator comes after the initial weights. */
+#include "base/memory.h"
+#include "data/examples.h"
+#include "model/model.h"
+
+/* Leaves the generator where the first batch finds it. */
+static ch_status skip_weights(const ch_recipe *recipe, struct torch_rng *torch, ch_error *error) {
+    struct ch_model *model;
+    ch_status status = model_of_recipe(recipe, &model, error);
+    if (status == CH_OK) status = model_fill(model, recipe, torch, error);
+    ch_model_free(model);
+    return status;
+}
+
+static ch_status draw(struct ch_examples *examples, const ch_recipe *recipe, size_t count, ch_error *error) {
+    struct torch_rng torch;
+    torch_rng_seed(&torch, (uint64_t)recipe->seed);
+    struct example_stream stream = {.task = recipe->task,
+                                    .min_length = (int)recipe->min_len,
+                                    .max_length = (int)recipe->max_len,
+                                    .seed = (uint64_t)recipe->seed,
+                                    .use = PHILOX_DATA,
+                                    .torch = recipe->rng->torch ? &torch : NULL};
+    /* PyTorch draws all lengths of a batch first, so the batch must have the size that training gives it. */
+    int batch = recipe->rng->torch && count < (size_t)recipe->batch_size ? (int)recipe->batch_size : (int)count;
+    ch_status status = recipe->rng->torch ? skip_weights(recipe, &torch, error) : CH_OK;
+    if (status == CH_OK) status = examples_init(examples, batch, stream.max_length, stream.task->symbols, error);
+    if (status != CH_OK) return status;
+    examples_draw(examples, &stream, 1, 0, batch);
+    examples->count = (int)count;
+    return CH_OK;
+}
+
+ch_status ch_examples_new(const ch_recipe *recipe, size_t count, ch_examples **out, ch_error *error) {
+    *out = NULL;
+    if (count < 1 || count > 1000000) return fail(error, CH_USAGE, "examples: expected 1 to 1000000, found %zu", count);
+    ch_status status = ch_recipe_check(recipe, error);
+    if (status != CH_OK) return status;
+    struct ch_examples *examples = mem_new(1, sizeof *examples);
+    if (!examples) return fail_memory(error, "examples");
+    status = draw(examples, recipe, count, error);
+    if (status == CH_OK)
+        *out = examples;
+    else
+        ch_examples_free(examples);
+    return status;
+}
+
+void ch_examples_free(ch_examples *examples) {
+    if (!examples) return;
+    examples_release(examples);
+    mem_free(examples);
+}

@@ -1,0 +1,145 @@
+/* ch_summary: the lesson's table of parameters, walked off the parameter table, and the memory of training and decoding,
+ * measured by walks that allocate nothing. */
+#include "base/memory.h"
+#include "decode/session.h"
+#include "train/trainer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_PARTS = 8, MOST_MEMORIES = 10, ARITHMETIC = 96, PART_NAME = 40 };
+
+struct ch_summary {
+    ch_summary_part part[MOST_PARTS];
+    ch_summary_memory memory[MOST_MEMORIES];
+    char name[MOST_PARTS][PART_NAME], arithmetic[MOST_PARTS][ARITHMETIC];
+    size_t parts, memories;
+    int64_t total, ffn, layers;
+};
+
+/* Parameters of all trained rows whose names start with `prefix` and hold `infix`. */
+static int64_t count_of(const struct params *params, const char *prefix, const char *infix) {
+    int64_t total = 0;
+    for (int i = 0; i < params->count; i++) {
+        const struct param *row = &params->row[i];
+        if (param_is_trained(row) && strncmp(row->name, prefix, strlen(prefix)) == 0 && strstr(row->name, infix))
+            total += (int64_t)row->count;
+    }
+    return total;
+}
+
+__attribute__((format(printf, 5, 6))) static void add_part(struct ch_summary *s, const char *name, bool counted,
+                                                           int64_t parameters, const char *format, ...) {
+    ch_assert(s->parts < MOST_PARTS);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(s->arithmetic[s->parts], ARITHMETIC, format, arguments);
+    va_end(arguments);
+    snprintf(s->name[s->parts], PART_NAME, "%s", name);
+    s->part[s->parts] = (ch_summary_part){s->name[s->parts], s->arithmetic[s->parts], parameters, counted};
+    s->parts++;
+}
+
+/* Where every attention has the plain shape, the arithmetic can be written in D alone. */
+static bool is_plain(const struct config *config) {
+    for (int i = 0; i < CONFIG_ATTENTIONS * config->layers; i++) {
+        const struct attention_shape *shape = &config->shape[i];
+        if (shape->kv_heads != shape->heads || shape->heads * shape->d_head != config->d_model) return false;
+    }
+    return true;
+}
+
+static void add_layers(struct ch_summary *s, const struct ch_model *model, const char *name, const char *prefix,
+                       int attentions, int64_t attention, int64_t ffn, bool plain) {
+    const struct params *params = &model->params;
+    int layers = model->config.layers;
+    char part[PART_NAME];
+    int64_t all = count_of(params, prefix, ""), norms = count_of(params, prefix, ".n") - count_of(params, prefix, ".net");
+    snprintf(part, sizeof part, "%s layers (x%d)", name, layers);
+    if (plain && attentions == 1)
+        add_part(s, part, true, all, "%d x (%lld + %lld + %lld)", layers, (long long)attention, (long long)ffn,
+                 (long long)norms / layers);
+    else if (plain)
+        add_part(s, part, true, all, "%d x (%d x %lld + %lld + %lld)", layers, attentions, (long long)attention,
+                 (long long)ffn, (long long)norms / layers);
+    else
+        add_part(s, part, true, all, "sum over layers");
+    s->layers += all;
+}
+
+static void add_parts(struct ch_summary *s, const struct ch_model *model) {
+    const struct params *params = &model->params;
+    int d = model->config.d_model, f = model->config.d_ff, v = ch_vocab_size(&model->vocab);
+    bool plain = is_plain(&model->config);
+    int64_t attention = count_of(params, "enc.0.attn.", ""), ffn = count_of(params, "enc.0.ff.", "");
+    add_part(s, "Two embedding tables", true, count_of(params, "src_emb.", "") + count_of(params, "tgt_emb.", ""),
+             "2 x %d x %d", v, d);
+    if (plain) add_part(s, "Attention block (each)", false, attention, "4 x (%d x %d + %d)", d, d, d);
+    add_part(s, "Feed-forward block (each)", false, ffn, "%d x %d + %d + %d x %d + %d", d, f, f, f, d, d);
+    add_layers(s, model, "Encoder", "enc.", 1, attention, ffn, plain);
+    add_layers(s, model, "Decoder", "dec.", 2, attention, ffn, plain);
+    add_part(s, "Output projection", true, count_of(params, "generator.", ""), "%d x %d + %d", d, v, v);
+    s->ffn = count_of(params, "", ".ff.");
+    s->total = params_count_trained(params);
+}
+
+static void add_memory(struct ch_summary *s, const char *mode, const char *part, uint64_t bytes) {
+    ch_assert(s->memories < MOST_MEMORIES);
+    s->memory[s->memories++] = (ch_summary_memory){mode, part, bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes};
+}
+
+static void add_memories(struct ch_summary *s, const struct ch_model *model, const ch_recipe *recipe) {
+    struct trainer_memory training = trainer_measure(model, recipe);
+    add_memory(s, "training", "parameters", training.parameters);
+    add_memory(s, "training", "gradients", training.gradients);
+    add_memory(s, "training", "optimiser", training.moments);
+    add_memory(s, "training", "activations", training.activations);
+    add_memory(s, "training", "batches", training.batches);
+    struct batch_limits limits = {(int)recipe->batch_size, (int)recipe->max_len, (int)recipe->max_len + 1};
+    uint64_t caches, rest;
+    session_measure(model, &limits, true, &caches, &rest);
+    add_memory(s, "decoding", "parameters", training.parameters);
+    add_memory(s, "decoding", "KV cache", caches);
+    add_memory(s, "decoding", "activations", rest);
+}
+
+ch_status ch_summary_of_model(const ch_model *model, const ch_recipe *recipe, ch_summary **out, ch_error *error) {
+    *out = mem_new(1, sizeof **out);
+    if (!*out) return fail_memory(error, "a summary");
+    add_parts(*out, model);
+    add_memories(*out, model, recipe);
+    return CH_OK;
+}
+
+ch_status ch_summary_new(const ch_recipe *recipe, ch_summary **out, ch_error *error) {
+    struct ch_model *model;
+    *out = NULL;
+    ch_status status = model_of_recipe(recipe, &model, error);
+    if (status != CH_OK) return status;
+    status = ch_summary_of_model(model, recipe, out, error);
+    ch_model_free(model);
+    return status;
+}
+
+void ch_summary_free(ch_summary *summary) {
+    mem_free(summary);
+}
+
+size_t ch_summary_parts(const ch_summary *summary, const ch_summary_part **parts) {
+    *parts = summary->part;
+    return summary->parts;
+}
+
+size_t ch_summary_memories(const ch_summary *summary, const ch_summary_memory **memories) {
+    *memories = summary->memory;
+    return summary->memories;
+}
+
+int64_t ch_summary_total(const ch_summary *summary) {
+    return summary->total;
+}
+
+double ch_summary_ffn_share(const ch_summary *summary) {
+    return (double)summary->ffn / (double)summary->layers;
+}

@@ -1,0 +1,5 @@
+#include "clearhead.h"
+
+const char *ch_version(void) {
+    return CH_VERSION;
+}

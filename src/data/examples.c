@@ -1,0 +1,105 @@
+#include "data/examples.h"
+#include "base/memory.h"
+
+ch_status examples_init(struct ch_examples *examples, int capacity, int longest, int symbols, ch_error *error) {
+    size_t rows = (size_t)capacity;
+    *examples = (struct ch_examples){
+        .capacity = capacity,
+        .longest = longest,
+        .source = mem_new(rows, (size_t)longest * sizeof(int)),
+        .target = mem_new(rows, ((size_t)longest + 2) * sizeof(int)),
+        .source_length = mem_new(rows, sizeof(int)),
+        .target_length = mem_new(rows, sizeof(int)),
+    };
+    ch_status status = vocab_new(&examples->vocab, symbols, error);
+    bool complete = examples->source && examples->target && examples->source_length && examples->target_length;
+    if (status == CH_OK && !complete) status = fail_memory(error, "examples");
+    if (status != CH_OK) examples_release(examples);
+    return status;
+}
+
+void examples_release(struct ch_examples *examples) {
+    vocab_free(&examples->vocab);
+    mem_free(examples->source);
+    mem_free(examples->target);
+    mem_free(examples->source_length);
+    mem_free(examples->target_length);
+    *examples = (struct ch_examples){0};
+}
+
+/* SOS, the answer, EOS. */
+static void write_target(struct ch_examples *examples, const struct task *task, int i) {
+    int length = examples->source_length[i];
+    int *target = examples->target + (size_t)i * ((size_t)examples->longest + 2);
+    target[0] = ch_vocab_sos(&examples->vocab);
+    task->answer(target + 1, examples->source + (size_t)i * (size_t)examples->longest, length);
+    target[length + 1] = ch_vocab_eos(&examples->vocab);
+    examples->target_length[i] = length + 2;
+}
+
+/* As the lesson's make_batch: all lengths, then the symbols of each. */
+static void draw_torch(struct ch_examples *examples, const struct example_stream *stream, int count) {
+    uint32_t lengths = (uint32_t)(stream->max_length - stream->min_length + 1);
+    for (int i = 0; i < count; i++)
+        examples->source_length[i] = stream->min_length + (int)torch_rng_below(stream->torch, lengths);
+    for (int i = 0; i < count; i++) {
+        int *source = examples->source + (size_t)i * (size_t)examples->longest;
+        for (int t = 0; t < examples->source_length[i]; t++)
+            source[t] = (int)torch_rng_below(stream->torch, (uint32_t)stream->task->symbols);
+    }
+}
+
+/* A whole number below `range` from 32 random bits; the bias is below range / 2^32. */
+static int below(uint32_t bits, int range) {
+    return (int)((uint64_t)bits * (uint64_t)range >> 32);
+}
+
+enum { PER_DRAW = 4 };
+
+static void draw_philox(struct ch_examples *examples, const struct example_stream *stream, uint64_t step,
+                        uint32_t first, int count) {
+    struct philox_key key = philox_derive(stream->seed, stream->use, step);
+    for (int i = 0; i < count; i++) {
+        int *source = examples->source + (size_t)i * (size_t)examples->longest;
+        uint32_t counter[4] = {0, first + (uint32_t)i, 0, 0}, bits[PER_DRAW];
+        philox(key, counter, bits); /* counter 0 gives the length, 1 and up the symbols */
+        int length = stream->min_length + below(bits[0], stream->max_length - stream->min_length + 1);
+        examples->source_length[i] = length;
+        for (int t = 0; t < length; t++) {
+            if (t % PER_DRAW == 0) {
+                counter[0]++;
+                philox(key, counter, bits);
+            }
+            source[t] = below(bits[t % PER_DRAW], stream->task->symbols);
+        }
+    }
+}
+
+void examples_draw(struct ch_examples *examples, const struct example_stream *stream, uint64_t step, uint32_t first,
+                   int count) {
+    ch_assert(count <= examples->capacity && stream->max_length <= examples->longest);
+    examples->count = count;
+    if (stream->torch)
+        draw_torch(examples, stream, count);
+    else
+        draw_philox(examples, stream, step, first, count);
+    for (int i = 0; i < count; i++) write_target(examples, stream->task, i);
+}
+
+size_t ch_examples_count(const ch_examples *examples) {
+    return (size_t)examples->count;
+}
+
+const ch_vocab *ch_examples_vocab(const ch_examples *examples) {
+    return &examples->vocab;
+}
+
+ch_sequence ch_examples_source(const ch_examples *examples, size_t i) {
+    ch_assert(i < (size_t)examples->count);
+    return (ch_sequence){examples->source + i * (size_t)examples->longest, (size_t)examples->source_length[i]};
+}
+
+ch_sequence ch_examples_target(const ch_examples *examples, size_t i) {
+    ch_assert(i < (size_t)examples->count);
+    return (ch_sequence){examples->target + i * ((size_t)examples->longest + 2), (size_t)examples->target_length[i]};
+}

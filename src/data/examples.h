@@ -1,0 +1,37 @@
+/*
+ * Examples: pairs of a source and a target, drawn for a step. Example i of step s is a function of (seed, s, i)
+ * when Philox draws, so examples need no order; PyTorch's generator draws them one after another.
+ */
+#ifndef CH_DATA_EXAMPLES_H
+#define CH_DATA_EXAMPLES_H
+
+#include "base/philox.h"
+#include "base/torch_rng.h"
+#include "data/task.h"
+#include "data/vocab.h"
+
+/* Where examples come from. */
+struct example_stream {
+    const struct task *task;
+    int min_length, max_length;
+    uint64_t seed;
+    enum philox_use use;      /* training or evaluation */
+    struct torch_rng *torch;  /* NULL: Philox */
+};
+
+struct ch_examples {
+    struct ch_vocab vocab;
+    int count, capacity, longest;     /* longest: the most symbols a source can have */
+    int *source, *target;             /* (capacity, longest), (capacity, longest + 2) */
+    int *source_length, *target_length;
+};
+
+/* Room for `capacity` examples of at most `longest` symbols. */
+ch_status examples_init(struct ch_examples *examples, int capacity, int longest, int symbols, ch_error *error);
+void examples_release(struct ch_examples *examples);
+
+/* Draws examples first..first + count - 1 of a step; allocates nothing. */
+void examples_draw(struct ch_examples *examples, const struct example_stream *stream, uint64_t step, uint32_t first,
+                   int count);
+
+#endif

@@ -1,0 +1,17 @@
+/* Family task: what the answer to a source is. */
+#ifndef CH_DATA_TASK_H
+#define CH_DATA_TASK_H
+
+#include "base/family.h"
+
+struct task {
+    ch_variant variant;
+    int symbols; /* of the vocabulary */
+    /* answer (length) from source (length) */
+    void (*answer)(int *answer, const int *source, int length);
+};
+
+extern const struct task task_reverse, task_copy;
+const ch_variant *task_row(size_t i);
+
+#endif

@@ -1,0 +1,229 @@
+#include "decode/session.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+static struct pass inference(const struct ch_model *model, struct arena *arena) {
+    return (struct pass){
+        .params = &model->params, .arena = arena, .core = &attention_fused, .dropout = DROPOUT_OFF};
+}
+
+/* ---- memory ---- */
+
+/* Keys and values of layer's self- or cross-attention, one row. */
+static size_t cache_width(const struct ch_model *model, enum config_attention which, int layer) {
+    const struct attention_shape *shape = config_shape(&model->config, which, layer);
+    return (size_t)shape->kv_heads * (size_t)shape->d_head;
+}
+
+static size_t cache_elements(const struct ch_model *model, const struct batch_limits *limits) {
+    size_t self = (size_t)limits->sequences * (size_t)limits->target, total = 0;
+    size_t cross = (size_t)limits->sequences * (size_t)limits->source;
+    for (int layer = 0; layer < model->config.layers; layer++)
+        total += 2 * self * cache_width(model, CONFIG_DECODER_SELF, layer) +
+                 2 * cross * cache_width(model, CONFIG_DECODER_CROSS, layer);
+    return total;
+}
+
+/* The largest walks of a session: the encoder over all sources, the decoder over one row or all rows of each. */
+static size_t measure_arena(const struct ch_model *model, const struct batch_limits *limits, bool cached,
+                            struct encoder_decoder_saved *saved, struct decoder_caches *caches) {
+    struct batch sources = batch_sizes(limits->sequences, limits->source);
+    struct batch step = batch_sizes(limits->sequences, cached ? 1 : limits->target);
+    struct batch last = batch_sizes(limits->sequences, 1);
+    struct arena arena = arena_measure();
+    struct pass pass = inference(model, &arena);
+    encoder_forward(&pass, &model->net, NULL, &sources, saved);
+    arena_reset(&arena, 0);
+    real *hidden = decoder_forward(&pass, &model->net, NULL, &step, (struct memory){NULL, &sources},
+                                   cached ? caches : NULL, saved);
+    pass_take(&pass, (size_t)last.rows, (size_t)model->config.d_model);
+    generator_forward(&pass, &model->net, hidden, &last);
+    return arena.peak;
+}
+
+static bool caches_new(struct decoder_caches *caches, const struct ch_model *model, const struct batch_limits *limits) {
+    size_t layers = (size_t)model->config.layers;
+    *caches = (struct decoder_caches){.self = mem_new(layers, sizeof *caches->self),
+                                      .cross = mem_new(layers, sizeof *caches->cross)};
+    if (!caches->self || !caches->cross) return false;
+    for (size_t layer = 0; layer < layers; layer++) { /* what a measuring walk reads */
+        caches->self[layer].keys.longest = limits->target;
+        caches->cross[layer].keys.longest = limits->source;
+    }
+    return true;
+}
+
+static void caches_free(struct decoder_caches *caches) {
+    mem_free(caches->self);
+    mem_free(caches->cross);
+}
+
+void session_measure(const struct ch_model *model, const struct batch_limits *limits, bool cached, uint64_t *caches,
+                     uint64_t *rest) {
+    struct encoder_decoder_saved saved;
+    struct decoder_caches shapes = {0};
+    *caches = cached ? mem_times(cache_elements(model, limits), sizeof(real)) : 0;
+    *rest = mem_times((uint64_t)limits->sequences * (uint64_t)limits->source,
+                      (uint64_t)model->config.d_model * sizeof(real));
+    if (encoder_decoder_saved_new(&saved, &model->net)) {
+        if (caches_new(&shapes, model, limits))
+            *rest = mem_plus(*rest, measure_arena(model, limits, cached, &saved, &shapes));
+        encoder_decoder_saved_free(&saved);
+    }
+    caches_free(&shapes);
+}
+
+/* Cuts the block of all caches into layers. */
+static void place_caches(struct session *s) {
+    size_t self = (size_t)s->limits.sequences * (size_t)s->limits.target;
+    size_t cross = (size_t)s->limits.sequences * (size_t)s->limits.source;
+    real *at = s->cache_block;
+    for (int layer = 0; layer < s->model->config.layers; layer++) {
+        struct kv_cache *cache = &s->caches.self[layer];
+        size_t block = self * cache_width(s->model, CONFIG_DECODER_SELF, layer);
+        *cache = (struct kv_cache){.key = at, .value = at + block};
+        cache->keys = (struct batch){.offset = s->self_offset, .length = s->self_length};
+        at += 2 * block;
+        cache = &s->caches.cross[layer];
+        block = cross * cache_width(s->model, CONFIG_DECODER_CROSS, layer);
+        *cache = (struct kv_cache){.key = at, .value = at + block};
+        cache->keys = (struct batch){.offset = s->cross_offset, .length = s->cross_length};
+        at += 2 * block;
+    }
+}
+
+static bool allocate(struct session *s) {
+    const struct batch_limits *l = &s->limits;
+    size_t sequences = (size_t)l->sequences, sources = sequences * (size_t)l->source;
+    size_t steps = s->cached ? sequences : sequences * (size_t)l->target;
+    bool complete = encoder_decoder_saved_new(&s->saved, &s->model->net) && caches_new(&s->caches, s->model, l) &&
+                    batch_buffer_new(&s->sources, l->sequences, (int)sources) &&
+                    batch_buffer_new(&s->step, l->sequences, (int)steps) &&
+                    batch_buffer_new(&s->last, l->sequences, l->sequences);
+    s->memory = mem_new_aligned(sources * (size_t)s->model->config.d_model * sizeof(real));
+    s->token = mem_new(sequences * (size_t)l->target, sizeof(int));
+    s->length = mem_new(sequences, sizeof(int));
+    s->self_offset = mem_new(sequences, sizeof(int));
+    s->self_length = mem_new(sequences, sizeof(int));
+    s->cross_offset = mem_new(sequences, sizeof(int));
+    s->cross_length = mem_new(sequences, sizeof(int));
+    s->cache_block = s->cached ? mem_new_aligned(cache_elements(s->model, l) * sizeof(real)) : NULL;
+    bool places = s->self_offset && s->self_length && s->cross_offset && s->cross_length;
+    return complete && places && s->memory && s->token && s->length && (!s->cached || s->cache_block) &&
+           arena_reserve(&s->arena, measure_arena(s->model, l, s->cached, &s->saved, &s->caches));
+}
+
+ch_status session_new(struct session *session, const struct ch_model *model, const struct batch_limits *limits,
+                      bool cached, ch_error *error) {
+    *session = (struct session){.model = model, .limits = *limits, .cached = cached};
+    uint64_t caches, rest;
+    session_measure(model, limits, cached, &caches, &rest);
+    ch_status status = memory_check("decoding needs", mem_plus(caches, rest), error);
+    if (status == CH_OK && !allocate(session)) status = fail_memory(error, "decoding");
+    if (status != CH_OK)
+        session_free(session);
+    else if (cached)
+        place_caches(session);
+    return status;
+}
+
+void session_free(struct session *session) {
+    arena_release(&session->arena);
+    encoder_decoder_saved_free(&session->saved);
+    batch_buffer_free(&session->sources);
+    batch_buffer_free(&session->step);
+    batch_buffer_free(&session->last);
+    caches_free(&session->caches);
+    mem_free_aligned(session->memory);
+    mem_free_aligned(session->cache_block);
+    mem_free(session->token);
+    mem_free(session->length);
+    mem_free(session->self_offset);
+    mem_free(session->self_length);
+    mem_free(session->cross_offset);
+    mem_free(session->cross_length);
+    *session = (struct session){0};
+}
+
+/* ---- decoding ---- */
+
+void session_begin(struct session *s, const ch_sequence *source, int count) {
+    batch_clear(&s->sources);
+    for (int b = 0; b < count; b++) {
+        ch_assert(source[b].length <= (size_t)s->limits.source);
+        int length = (int)source[b].length, *token = batch_add(&s->sources, length, 0, (uint32_t)b);
+        memcpy(token, source[b].tokens, (size_t)length * sizeof *token);
+        s->length[b] = 0;
+        session_append(s, b, ch_vocab_sos(&s->model->vocab));
+    }
+    arena_reset(&s->arena, 0);
+    struct pass pass = inference(s->model, &s->arena);
+    const struct batch *batch = &s->sources.view;
+    const real *memory = encoder_forward(&pass, &s->model->net, s->sources.token, batch, &s->saved);
+    memcpy(s->memory, memory, (size_t)batch->rows * (size_t)s->model->config.d_model * sizeof *memory);
+    for (int layer = 0; layer < s->model->config.layers; layer++) s->caches.cross[layer].filled = false;
+}
+
+void session_append(struct session *s, int sequence, int token) {
+    ch_assert(s->length[sequence] < s->limits.target);
+    s->token[(size_t)sequence * (size_t)s->limits.target + (size_t)s->length[sequence]++] = token;
+}
+
+/* The rows to compute: the newest of each active sequence with a cache, all of them without. */
+static void gather_step(struct session *s, const int *active, int count) {
+    batch_clear(&s->step);
+    batch_clear(&s->last);
+    for (int i = 0; i < count; i++) {
+        const int *token = s->token + (size_t)active[i] * (size_t)s->limits.target;
+        int length = s->length[active[i]], from = s->cached ? length - 1 : 0;
+        int *to = batch_add(&s->step, length - from, from, (uint32_t)active[i]);
+        memcpy(to, token + from, (size_t)(length - from) * sizeof *to);
+        batch_add(&s->last, 1, length - 1, (uint32_t)active[i]);
+    }
+}
+
+/* Where the keys of each active sequence lie: its own in its caches, those of its source in the memory. */
+static void gather_keys(struct session *s, const int *active, int count) {
+    int longest = 0;
+    for (int i = 0; i < count; i++) {
+        s->self_offset[i] = active[i] * s->limits.target;
+        s->self_length[i] = s->length[active[i]];
+        s->cross_offset[i] = s->sources.offset[active[i]];
+        s->cross_length[i] = s->sources.length[active[i]];
+        if (s->self_length[i] > longest) longest = s->self_length[i];
+    }
+    for (int layer = 0; layer < s->model->config.layers; layer++) {
+        struct batch *self = &s->caches.self[layer].keys, *cross = &s->caches.cross[layer].keys;
+        self->sequences = cross->sequences = count;
+        self->longest = longest;
+        cross->longest = s->sources.view.longest;
+    }
+}
+
+static const real *last_rows(struct session *s, struct pass *pass, const real *hidden) {
+    size_t width = (size_t)s->model->config.d_model;
+    real *rows = pass_take(pass, (size_t)s->last.view.rows, width);
+    for (int i = 0; i < s->step.view.sequences; i++) {
+        size_t from = (size_t)(s->step.offset[i] + s->step.length[i] - 1);
+        memcpy(rows + (size_t)i * width, hidden + from * width, width * sizeof *rows);
+    }
+    return rows;
+}
+
+const real *session_logits(struct session *s, const int *active, int count) {
+    arena_reset(&s->arena, 0);
+    struct pass pass = inference(s->model, &s->arena);
+    gather_step(s, active, count);
+    gather_keys(s, active, count);
+    struct batch sources = s->sources.view; /* of the active ones: their rows lie where they were encoded */
+    sources.sequences = count;
+    sources.offset = s->cross_offset;
+    sources.length = s->cross_length;
+    ch_assert(s->caches.cross[0].filled || !s->cached || count == s->sources.view.sequences);
+    const real *hidden =
+        decoder_forward(&pass, &s->model->net, s->step.token, &s->step.view, (struct memory){s->memory, &sources},
+                        s->cached ? &s->caches : NULL, &s->saved);
+    for (int layer = 0; layer < s->model->config.layers; layer++) s->caches.cross[layer].filled = true;
+    return generator_forward(&pass, &s->model->net, last_rows(s, &pass, hidden), &s->last.view);
+}

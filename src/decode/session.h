@@ -1,0 +1,40 @@
+/*
+ * Session: one timeline of decoding over a read-only model. It owns the tokens so far, the encoded sources and, with
+ * a cache, the keys and values of every earlier position, so that each step computes one position.
+ */
+#ifndef CH_DECODE_SESSION_H
+#define CH_DECODE_SESSION_H
+
+#include "model/model.h"
+
+struct session {
+    const struct ch_model *model;
+    struct batch_limits limits;
+    bool cached;
+    struct arena arena;
+    struct encoder_decoder_saved saved;
+    struct batch_buffer sources, step; /* step: the rows that this step computes */
+    struct batch_buffer last;          /* the last row of each: what predicts the next token */
+    real *memory;                      /* (rows of sources, D) */
+    int *token, *length;               /* (sequences, target), (sequences): SOS and what was generated */
+    struct decoder_caches caches;
+    real *cache_block; /* all caches */
+    int *self_offset, *self_length, *cross_offset, *cross_length; /* where the keys of the active ones lie */
+};
+
+/* limits->target counts SOS. */
+ch_status session_new(struct session *session, const struct ch_model *model, const struct batch_limits *limits,
+                      bool cached, ch_error *error);
+void session_free(struct session *session);
+/* What session_new would take, in bytes: the caches, and everything else. */
+void session_measure(const struct ch_model *model, const struct batch_limits *limits, bool cached, uint64_t *caches,
+                     uint64_t *rest);
+
+/* Encodes the sources, once, and puts SOS into every sequence. */
+void session_begin(struct session *session, const ch_sequence *source, int count);
+void session_append(struct session *session, int sequence, int token);
+/* Logits (count, V) of the next token of each active sequence; valid until the next call. With a cache all
+ * are active in the first step, and the active ones have been active in every step so far. */
+const real *session_logits(struct session *session, const int *active, int count);
+
+#endif

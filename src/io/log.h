@@ -1,0 +1,19 @@
+/* log.jsonl: one JSON object a line, for each logged step. */
+#ifndef CH_IO_LOG_H
+#define CH_IO_LOG_H
+
+#include "base/json.h"
+
+struct log {
+    int descriptor; /* -1: none */
+    char *path;
+};
+
+/* Opens for appending, after cutting the file back to the lines whose "step" is at most `last_step`: what a run wrote
+ * after the checkpoint that it continues from. A missing file is made. */
+ch_status log_open(struct log *log, const char *path, int64_t last_step, ch_error *error);
+/* Appends the object as one line. Frees it, also on failure. */
+ch_status log_line(struct log *log, struct js_value *object, ch_error *error);
+void log_close(struct log *log);
+
+#endif

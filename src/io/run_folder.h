@@ -1,0 +1,34 @@
+/*
+ * Run folder: what a training run leaves behind, and where.
+ *   recipe.json               the resolved options, written before step 1
+ *   log.jsonl                 one line for each logged step
+ *   checkpoints/<step>/       model.safetensors and trainer.safetensors
+ *   checkpoints/latest        the name of the newest complete one
+ *   model.safetensors         the result
+ */
+#ifndef CH_IO_RUN_FOLDER_H
+#define CH_IO_RUN_FOLDER_H
+
+#include "base/error.h"
+
+enum { RUN_PATH = 4096 };
+
+#define RUN_RECIPE "recipe.json"
+#define RUN_LOG "log.jsonl"
+#define RUN_CHECKPOINTS "checkpoints"
+#define RUN_LATEST "latest"
+#define RUN_MODEL "model.safetensors"
+#define RUN_TRAINER "trainer.safetensors"
+
+/* "<folder>/<name>" into out (RUN_PATH). */
+ch_status run_path(char *out, const char *folder, const char *name, ch_error *error);
+bool run_exists(const char *path);
+
+/* The folder of the latest checkpoint; CH_FAILED if there is none. */
+ch_status run_latest(char *out, const char *folder, ch_error *error);
+
+/* Makes MODEL of the command line a file: a run folder's result or latest checkpoint, a checkpoint folder's model, or
+ * the file itself. */
+ch_status run_model_file(char *out, const char *path, ch_error *error);
+
+#endif

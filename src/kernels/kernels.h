@@ -1,0 +1,181 @@
+/*
+ * Kernels: arrays and dimensions in, arrays out. The contract that all of them keep:
+ *
+ *  1. Row-major and contiguous unless a leading dimension (ld...) is given. Letters: B sequences, T queries,
+ *     S keys, D width, H heads, K key/value heads, Dh head width, F feed-forward width, V vocabulary, N rows, C
+ *     channels. A gradient is d + name.
+ *  2. Rows are real tokens; a mask is lengths, a causal flag and the queries' positions.
+ *  3. Linear weights are (out, in): y = x Wt + b.
+ *  4. Forward overwrites its outputs. Backward overwrites gradients of inputs and adds to gradients of
+ *     parameters. What backward needs is an explicit output of forward. Outputs come first in every signature.
+ *  5. A masked score is -inf; a row with nothing to attend to gives zeros, never NaN.
+ *  6. A dropout mask is a function of (seed, step, site, example, position, channel), never of layout or thread.
+ *  7. IEEE semantics: NaN and infinities go through. Sums run in a fixed order.
+ *  8. No allocation, no statics, no error codes. Scratch memory is an argument; its size is a function beside.
+ */
+#ifndef CH_KERNELS_KERNELS_H
+#define CH_KERNELS_KERNELS_H
+
+#include "base/batch.h"
+#include "base/family.h"
+#include "base/philox.h"
+#include "base/real.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- dropout: Srivastava et al. 2014; kept elements are scaled by 1 / (1 - rate) ---------------- */
+
+struct dropout {
+    real rate;             /* 0: nothing happens */
+    struct philox_key key; /* of seed and step */
+    uint32_t site;
+    const uint8_t *drawn; /* a mask drawn beforehand in the tensor's own layout; NULL: Philox */
+};
+
+/* Whether each of n neighbouring elements is kept, 0 or 1: those of (example, position, head) from channel 0.
+ * packed is the index of the first in the tensor. Gives keep, or a part of dropout->drawn. */
+const uint8_t *dropout_row(const struct dropout *dropout, uint32_t example, uint32_t position, uint32_t head,
+                           size_t packed, int n, uint8_t *keep);
+real dropout_factor(const struct dropout *dropout);
+
+/* y (N, C) = x * keep / (1 - rate). keep (N, C) is saved for backward. */
+void dropout_forward(real *y, uint8_t *keep, const real *x, const struct dropout *dropout, const struct batch *batch,
+                     int channels);
+void dropout_backward(real *dx, const real *dy, const uint8_t *keep, const struct dropout *dropout, size_t count);
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+/* y (N, C) += b (C). */
+void bias_forward(real *y, const real *b, int rows, int channels);
+/* db (C) += the sum of dy (N, C) over rows. */
+void bias_backward(real *db, const real *dy, int rows, int channels);
+/* x (N, C) = 0, rows ld apart. */
+void clear_rows(real *x, int ld, int rows, int channels);
+/* y += x, count elements. */
+void add(real *y, const real *x, size_t count);
+
+/* y = max(x, 0). In place is allowed. */
+void relu_forward(real *y, const real *x, size_t count);
+/* dx = dy where the output y was positive. */
+void relu_backward(real *dx, const real *dy, const real *y, size_t count);
+
+/* y = (x - mean) * rstd * w + b over each row of C; variance biased. mean, rstd: (N). Ba et al. 2016. */
+void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const real *w, const real *b, real epsilon,
+                       int rows, int channels);
+void layernorm_backward(real *dx, real *dw, real *db, const real *dy, const real *x, const real *mean, const real *rstd,
+                        const real *w, int rows, int channels);
+
+/* y (N, D) = scale * w[token]. w: (V, D). */
+void embedding_forward(real *y, const real *w, const int *token, real scale, int rows, int width);
+/* dw[token] += scale * dy; rows whose token is `frozen` are left out (-1: none). */
+void embedding_backward(real *dw, const real *dy, const int *token, real scale, int frozen, int rows, int width);
+
+/* y (N, D) += table[position]. table: (positions, D). */
+void position_add(real *y, const real *table, const int *position, int rows, int width);
+
+/* ---- softmax and loss ---------------------------------------------------------------------------- */
+
+/* x (n) = exp(x - max) in place; *maximum and *sum are those of the row. The weights are x / sum. A row of
+ * -inf gives zeros, maximum 0 and sum 0. */
+void softmax_row(real *x, int n, real *maximum, real *sum);
+/* x (n) = exp(x - maximum) / sum: a row again, from what softmax_row kept of it. */
+void softmax_again(real *x, int n, real maximum, real sum);
+
+struct loss {
+    double sum;      /* cross-entropy summed over counted rows, nats */
+    int64_t count;   /* rows whose label is not `ignored` */
+    int64_t correct; /* of those, rows whose largest logit is the label */
+};
+
+/* dlogits (N, V) = (softmax(logits) - onehot(label)) * scale, 0 in ignored rows; may be logits itself. */
+struct loss cross_entropy(real *dlogits, const real *logits, const int *label, int ignored, real scale, int rows,
+                          int vocab);
+/* The index of the largest of n; the first among equals; NaN never wins. */
+int argmax(const real *x, int n);
+
+/* ---- attention ----------------------------------------------------------------------------------- */
+
+enum score_bias { SCORE_BIAS_NONE, SCORE_BIAS_ALIBI, SCORE_BIAS_BUCKETS };
+
+/* A block of edges that is cut: queries from..to - 1 of a sequence do not see its keys from..to - 1. */
+struct knockout {
+    int sequence; /* -1: all */
+    int query_from, query_to, key_from, key_to; /* positions */
+};
+
+/*
+ * Score descriptor: everything that says how scores become weights. Both cores, forward and backward, and the
+ * recomputation of maps take it and nothing else.
+ *   s(i, j) = scale * q_i . k_j,  -inf where j is hidden from i;  weights = dropout(softmax over j).
+ * Query i stands at query->position (so a query that continues a cached prefix knows its offset); key j of a
+ * sequence stands at position j, and key->length says how many there are.
+ */
+struct scores {
+    const struct batch *query, *key;
+    int heads, kv_heads, d_head; /* H, K, Dh */
+    const int *kv_of_head;       /* (H) which key/value head serves a head */
+    const int *original_head;    /* (H) its number before heads were removed */
+    real scale;
+    bool causal;  /* j is hidden where it stands after i */
+    int window;   /* keys that a query sees, itself included; 0: all */
+    real soft_cap; /* 0: none */
+    enum score_bias bias;
+    const struct knockout *knockouts;
+    int knockout_count;
+    struct dropout dropout; /* of the weights */
+};
+
+/* The name of what the descriptor asks for and the cores do not have, or NULL. */
+const char *scores_refused(const struct scores *scores);
+
+/* Turns the raw dot products x (S) of one query into scores: scaled, hidden ones -inf. i: the query's row
+ * within sequence b. */
+void scores_apply(real *x, const struct scores *scores, int b, int i);
+/* Keys that query i of sequence b may see, counted from key 0: those beyond are hidden. */
+int scores_visible(const struct scores *scores, int b, int i);
+
+/* Where the weights (T, S) of sequence b and head h start in a tensor that holds all of them, packed. */
+size_t scores_packed(const struct scores *scores, int b, int h);
+/* The size of that tensor, at most. */
+size_t scores_packed_size(const struct scores *scores);
+
+/*
+ * A core computes out (N, H * Dh) from q (N, H, Dh), k (M, K, Dh), v (M, K, Dh), whose rows are ldq, ldk, ldv apart.
+ * saved: what backward and map need; scratch: working memory. Sizes in elements of real.
+ */
+struct attention_core {
+    ch_variant variant;
+    size_t (*saved_size)(const struct scores *);
+    size_t (*scratch_size)(const struct scores *);
+    void (*forward)(real *out, real *saved, real *scratch, const struct scores *, const real *q, int ldq,
+                    const real *k, int ldk, const real *v, int ldv);
+    /* dq, dk, dv have the layout of q, k, v and are overwritten. */
+    void (*backward)(real *dq, real *dk, real *dv, real *scratch, const struct scores *, const real *dout,
+                     const real *out, const real *saved, const real *q, int ldq, const real *k, int ldk,
+                     const real *v, int ldv);
+    /* The weights (T, S) of one sequence and head after softmax, before dropout. */
+    void (*map)(real *weights, real *scratch, const struct scores *, const real *saved, int b, int h, const real *q,
+                int ldq, const real *k, int ldk);
+};
+
+extern const struct attention_core attention_explicit, attention_fused;
+const ch_variant *attention_core_row(size_t i);
+
+/* x (T, S) = scale * q . k of one sequence and head, nothing hidden: what a person wants to see of raw scores. */
+void attention_scores(real *x, const struct scores *scores, int b, int h, const real *q, int ldq, const real *k,
+                      int ldk);
+
+/* out (N, H, Dh) *= gate (H), outside the core. */
+void head_gates(real *out, const real *gate, int rows, int heads, int d_head);
+
+/* ---- optimiser ----------------------------------------------------------------------------------- */
+
+/* One step of Adam (Kingma & Ba 2015) on count elements; bias1 = 1 - beta1^t, bias2 = 1 - beta2^t. The gradient
+ * is multiplied by grad_scale first (clipping). */
+void adam_update(real *w, real *m, real *v, const real *g, real grad_scale, double lr, double beta1, double beta2,
+                 double epsilon, double bias1, double bias2, size_t count);
+double sum_of_squares(const real *x, size_t count);
+
+#endif

@@ -1,0 +1,79 @@
+/* What every attention core shares: how the score descriptor hides keys, and where packed maps lie. */
+#include "kernels/kernels.h"
+
+const char *scores_refused(const struct scores *scores) {
+    if (scores->window) return "a sliding window";
+    if (scores->soft_cap != 0) return "a soft-cap on scores";
+    if (scores->bias == SCORE_BIAS_ALIBI) return "an ALiBi bias";
+    if (scores->bias == SCORE_BIAS_BUCKETS) return "a relative-position bias";
+    return NULL;
+}
+
+static int query_position(const struct scores *scores, int b, int i) {
+    return scores->query->position[scores->query->offset[b] + i];
+}
+
+int scores_visible(const struct scores *scores, int b, int i) {
+    int keys = scores->key->length[b];
+    if (!scores->causal) return keys;
+    int until = query_position(scores, b, i) + 1;
+    return until < keys ? until : keys;
+}
+
+static bool cuts(const struct knockout *cut, int b, int position) {
+    return (cut->sequence < 0 || cut->sequence == b) && cut->query_from <= position && position < cut->query_to;
+}
+
+void scores_apply(real *x, const struct scores *scores, int b, int i) {
+    int visible = scores_visible(scores, b, i), keys = scores->key->length[b];
+    for (int j = 0; j < visible; j++) x[j] *= scores->scale;
+    for (int j = visible; j < keys; j++) x[j] = -RC(INFINITY);
+    for (int c = 0; c < scores->knockout_count; c++) {
+        const struct knockout *cut = &scores->knockouts[c];
+        if (!cuts(cut, b, query_position(scores, b, i))) continue;
+        int until = cut->key_to < visible ? cut->key_to : visible;
+        for (int j = cut->key_from; j < until; j++) x[j] = -RC(INFINITY);
+    }
+}
+
+size_t scores_packed(const struct scores *scores, int b, int h) {
+    size_t at = 0;
+    for (int before = 0; before < b; before++)
+        at += (size_t)scores->query->length[before] * (size_t)scores->key->length[before];
+    size_t own = (size_t)scores->query->length[b] * (size_t)scores->key->length[b];
+    return at * (size_t)scores->heads + own * (size_t)h;
+}
+
+size_t scores_packed_size(const struct scores *scores) {
+    size_t rows = (size_t)scores->query->sequences * (size_t)scores->query->longest;
+    return rows * (size_t)scores->key->longest * (size_t)scores->heads;
+}
+
+void attention_scores(real *x, const struct scores *scores, int b, int h, const real *q, int ldq, const real *k,
+                      int ldk) {
+    int queries = scores->query->length[b], keys = scores->key->length[b], d_head = scores->d_head;
+    for (int i = 0; i < queries; i++) {
+        const real *query = q + (size_t)(scores->query->offset[b] + i) * (size_t)ldq + (size_t)h * (size_t)d_head;
+        for (int j = 0; j < keys; j++) {
+            const real *key = k + (size_t)(scores->key->offset[b] + j) * (size_t)ldk +
+                              (size_t)scores->kv_of_head[h] * (size_t)d_head;
+            real sum = 0;
+            for (int d = 0; d < d_head; d++) sum += query[d] * key[d];
+            x[(size_t)i * (size_t)keys + (size_t)j] = scores->scale * sum;
+        }
+    }
+}
+
+void head_gates(real *out, const real *gate, int rows, int heads, int d_head) {
+    for (int n = 0; n < rows; n++)
+        for (int h = 0; h < heads; h++) {
+            real *head = out + ((size_t)n * (size_t)heads + (size_t)h) * (size_t)d_head;
+            for (int d = 0; d < d_head; d++) head[d] *= gate[h];
+        }
+}
+
+static const struct attention_core *const attention_cores[] = {&attention_fused, &attention_explicit, NULL};
+
+const ch_variant *attention_core_row(size_t i) {
+    return attention_cores[i] ? &attention_cores[i]->variant : NULL;
+}

@@ -1,0 +1,60 @@
+#include "model/config.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct attention_shape *config_shape(const struct config *config, enum config_attention which, int layer) {
+    return &config->shape[(int)which * config->layers + layer];
+}
+
+static int attentions(const struct config *config) {
+    return CONFIG_ATTENTIONS * config->layers;
+}
+
+static ch_status new_shapes(struct config *config, ch_error *error) {
+    config->shape = mem_new((size_t)attentions(config), sizeof *config->shape);
+    return config->shape ? CH_OK : fail_memory(error, "the model's shapes");
+}
+
+ch_status config_uniform(struct config *config, int heads, ch_error *error) {
+    ch_status status = new_shapes(config, error);
+    for (int i = 0; i < attentions(config) && status == CH_OK; i++)
+        if (!attention_shape_uniform(&config->shape[i], heads, heads, config->d_model / heads))
+            status = fail_memory(error, "the model's shapes");
+    if (status != CH_OK) config_free(config);
+    return status;
+}
+
+ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_error *error) {
+    ch_status status = ch_recipe_check(recipe, error);
+    if (status != CH_OK) return status;
+    *config = (struct config){
+        .norm = recipe->norm,
+        .position = recipe->position,
+        .ffn = recipe->ffn,
+        .d_model = (int)recipe->d_model,
+        .d_ff = (int)recipe->d_ff,
+        .layers = (int)recipe->layers,
+        .max_positions = (int)recipe->max_positions,
+        .symbols = recipe->task->symbols,
+        .dropout = recipe->dropout,
+    };
+    snprintf(config->task, sizeof config->task, "%s", recipe->task->variant.name);
+    return config_uniform(config, (int)recipe->heads, error);
+}
+
+ch_status config_copy(struct config *to, const struct config *from, ch_error *error) {
+    *to = *from;
+    ch_status status = new_shapes(to, error);
+    for (int i = 0; i < attentions(from) && status == CH_OK; i++)
+        if (!attention_shape_copy(&to->shape[i], &from->shape[i])) status = fail_memory(error, "the model's shapes");
+    if (status != CH_OK) config_free(to);
+    return status;
+}
+
+void config_free(struct config *config) {
+    for (int i = 0; config->shape && i < attentions(config); i++) attention_shape_free(&config->shape[i]);
+    mem_free(config->shape);
+    config->shape = NULL;
+}

@@ -1,0 +1,45 @@
+/* Config: what a model is, enough to build it. Travels in the metadata of its file, as JSON. */
+#ifndef CH_MODEL_CONFIG_H
+#define CH_MODEL_CONFIG_H
+
+#include "base/json.h"
+#include "data/vocab.h"
+#include "io/safetensors.h"
+#include "nn/attention.h"
+#include "nn/ffn.h"
+#include "nn/norm.h"
+#include "nn/position.h"
+#include "recipe/recipe.h"
+
+enum { CONFIG_SCHEMA = 1, CONFIG_TASK = 32, CONFIG_ATTENTION_NAME = 48 };
+
+struct config {
+    const struct norm_variant *norm;
+    const struct position_variant *position;
+    const struct ffn_variant *ffn;
+    int d_model, d_ff, layers, max_positions;
+    int symbols; /* of the vocabulary; the three special tokens come on top */
+    double dropout;
+    /* (3 * layers) self-attention of the encoder, self- and cross-attention of the decoder: shapes are per attention */
+    struct attention_shape *shape;
+    char task[CONFIG_TASK]; /* what it was trained on; empty: unknown */
+};
+
+enum config_attention { CONFIG_ENCODER_SELF, CONFIG_DECODER_SELF, CONFIG_DECODER_CROSS, CONFIG_ATTENTIONS };
+
+struct attention_shape *config_shape(const struct config *config, enum config_attention which, int layer);
+
+/* All attentions alike: H heads of D / H. */
+ch_status config_uniform(struct config *config, int heads, ch_error *error);
+ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_error *error);
+ch_status config_copy(struct config *to, const struct config *from, ch_error *error);
+void config_free(struct config *config);
+
+struct js_value *config_to_json(const struct config *config);
+/* where: the file, for sentences. A name or key that this build does not know is refused. */
+ch_status config_from_json(struct config *config, const char *text, const char *where, ch_error *error);
+/* For a file that tells nothing but its tensors: sizes from the shapes, heads from the caller. */
+ch_status config_from_shapes(struct config *config, const struct st_file *file, int heads, const char *where,
+                             ch_error *error);
+
+#endif

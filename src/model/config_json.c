@@ -1,0 +1,288 @@
+/* Config to JSON and back. What is read is checked as strictly as what a user types. */
+#include "model/config.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const attention_names[CONFIG_ATTENTIONS] = {"enc.%d.attn", "dec.%d.self_attn", "dec.%d.cross_attn"};
+
+static void attention_name(char *out, enum config_attention which, int layer) {
+    snprintf(out, CONFIG_ATTENTION_NAME, attention_names[which], layer);
+}
+
+/* ---- writing ---- */
+
+static struct js_value *list(const int *number, int count) {
+    struct js_value *array = js_new_array();
+    for (int i = 0; i < count; i++)
+        if (!js_add(array, js_new_int(number[i]))) {
+            js_free(array);
+            return NULL;
+        }
+    return array;
+}
+
+static struct js_value *shape_to_json(const struct attention_shape *shape) {
+    struct js_value *o = js_new_object();
+    bool complete = o && js_set(o, "heads", js_new_int(shape->heads)) &&
+                    js_set(o, "kv_heads", js_new_int(shape->kv_heads)) &&
+                    js_set(o, "d_head", js_new_int(shape->d_head)) &&
+                    js_set(o, "kv_of_head", list(shape->kv_of_head, shape->heads)) &&
+                    js_set(o, "original_head", list(shape->original_head, shape->heads));
+    if (complete) return o;
+    js_free(o);
+    return NULL;
+}
+
+static struct js_value *shapes_to_json(const struct config *config) {
+    struct js_value *o = js_new_object();
+    for (int which = 0; which < CONFIG_ATTENTIONS; which++)
+        for (int layer = 0; layer < config->layers; layer++) {
+            char name[CONFIG_ATTENTION_NAME];
+            attention_name(name, which, layer);
+            if (o && js_set(o, name, shape_to_json(config_shape(config, which, layer)))) continue;
+            js_free(o);
+            return NULL;
+        }
+    return o;
+}
+
+struct js_value *config_to_json(const struct config *config) {
+    struct js_value *o = js_new_object();
+    bool complete = o && js_set(o, "schema", js_new_int(CONFIG_SCHEMA)) &&
+                    js_set(o, "architecture", js_new_text("encoder-decoder")) &&
+                    js_set(o, "norm", js_new_text(config->norm->variant.name)) &&
+                    js_set(o, "norm_placement", js_new_text("post")) &&
+                    js_set(o, "position", js_new_text(config->position->variant.name)) &&
+                    js_set(o, "ffn", js_new_text(config->ffn->variant.name)) &&
+                    js_set(o, "d_model", js_new_int(config->d_model)) &&
+                    js_set(o, "d_ff", js_new_int(config->d_ff)) &&
+                    js_set(o, "layers", js_new_int(config->layers)) &&
+                    js_set(o, "max_positions", js_new_int(config->max_positions)) &&
+                    js_set(o, "symbols", js_new_int(config->symbols)) &&
+                    js_set(o, "dropout", js_new_double(config->dropout)) &&
+                    js_set(o, "task", js_new_text(config->task)) &&
+                    js_set(o, "attention", shapes_to_json(config));
+    if (complete) return o;
+    js_free(o);
+    return NULL;
+}
+
+/* ---- reading ---- */
+
+struct reader {
+    const struct js_value *object;
+    const char *where;
+    ch_error *error;
+    ch_status status; /* of the first failure; later reads do nothing */
+};
+
+static int64_t read_int(struct reader *r, const char *key, int64_t least, int64_t most) {
+    int64_t value = least;
+    if (r->status != CH_OK) return least;
+    r->status = js_int(js_find(r->object, key), r->where, key, &value, r->error);
+    if (r->status == CH_OK && (value < least || value > most))
+        r->status = fail(r->error, CH_FAILED, "%s: '%s': expected %lld to %lld, found %lld", r->where, key,
+                         (long long)least, (long long)most, (long long)value);
+    return r->status == CH_OK ? value : least;
+}
+
+static const char *read_text(struct reader *r, const char *key) {
+    const char *text = "";
+    if (r->status == CH_OK) r->status = js_text(js_find(r->object, key), r->where, key, &text, r->error);
+    return r->status == CH_OK ? text : "";
+}
+
+/* A part that has one variant only, so far. */
+static void read_fixed(struct reader *r, const char *key, const char *only) {
+    const char *text = read_text(r, key);
+    if (r->status == CH_OK && strcmp(text, only) != 0)
+        r->status = fail(r->error, CH_FAILED, "%s: '%s': this build has only '%s', found '%s'", r->where, key, only,
+                         text);
+}
+
+static const ch_variant *read_variant(struct reader *r, const char *key, family_row row) {
+    const char *text = read_text(r, key);
+    if (r->status != CH_OK) return NULL;
+    ch_error cause;
+    const ch_variant *variant = family_find(key, row, text, &cause);
+    if (!variant) r->status = fail(r->error, CH_FAILED, "%s: %s", r->where, cause.message);
+    return variant;
+}
+
+static void refuse_unknown_keys(struct reader *r, const char *const *known, size_t count) {
+    void *cursor = NULL;
+    const char *key;
+    const struct js_value *value;
+    while (r->status == CH_OK && js_next(r->object, &cursor, &key, &value)) {
+        bool found = false;
+        for (size_t i = 0; i < count; i++) found = found || strcmp(known[i], key) == 0;
+        if (!found)
+            r->status = fail(r->error, CH_FAILED, "%s: the model's config names '%s', which this build does not know",
+                             r->where, key);
+    }
+}
+
+static void read_list(struct reader *r, const char *key, int *out, int count, int64_t most) {
+    if (r->status != CH_OK) return;
+    const struct js_value *array = js_find(r->object, key);
+    r->status = js_expect(array, JS_ARRAY, r->where, key, r->error);
+    if (r->status == CH_OK && js_count(array) != (size_t)count)
+        r->status = fail(r->error, CH_FAILED, "%s: '%s': expected %d numbers, one for each head, found %zu", r->where,
+                         key, count, js_count(array));
+    for (int i = 0; i < count && r->status == CH_OK; i++) {
+        int64_t value;
+        r->status = js_int(js_at(array, (size_t)i), r->where, key, &value, r->error);
+        if (r->status != CH_OK) return;
+        if (value < 0 || value > most)
+            r->status = fail(r->error, CH_FAILED, "%s: '%s': expected 0 to %lld, found %lld", r->where, key,
+                             (long long)most, (long long)value);
+        else
+            out[i] = (int)value;
+    }
+}
+
+enum { MOST_HEADS = 4096, MOST_WIDTH = 1000000 };
+
+static void read_shape(struct reader *outer, const struct js_value *attention, const char *name,
+                       struct attention_shape *shape) {
+    static const char *const known[] = {"heads", "kv_heads", "d_head", "kv_of_head", "original_head"};
+    struct reader r = *outer;
+    r.object = js_find(attention, name);
+    if (r.status == CH_OK) r.status = js_expect(r.object, JS_OBJECT, r.where, name, r.error);
+    refuse_unknown_keys(&r, known, sizeof known / sizeof *known);
+    int heads = (int)read_int(&r, "heads", 1, MOST_HEADS), kv_heads = (int)read_int(&r, "kv_heads", 1, heads);
+    int d_head = (int)read_int(&r, "d_head", 1, MOST_WIDTH);
+    if (r.status == CH_OK && !attention_shape_uniform(shape, heads, heads, d_head))
+        r.status = fail_memory(r.error, "the model's shapes");
+    if (r.status == CH_OK) shape->kv_heads = kv_heads;
+    read_list(&r, "kv_of_head", shape->kv_of_head, heads, kv_heads - 1);
+    read_list(&r, "original_head", shape->original_head, heads, MOST_HEADS - 1);
+    outer->status = r.status;
+}
+
+static void read_shapes(struct reader *r, struct config *config) {
+    if (r->status != CH_OK) return;
+    const struct js_value *attention = js_find(r->object, "attention");
+    r->status = js_expect(attention, JS_OBJECT, r->where, "attention", r->error);
+    size_t expected = (size_t)CONFIG_ATTENTIONS * (size_t)config->layers;
+    if (r->status == CH_OK && js_count(attention) != expected)
+        r->status = fail(r->error, CH_FAILED, "%s: 'attention': expected %zu shapes, found %zu", r->where, expected,
+                         js_count(attention));
+    if (r->status != CH_OK) return;
+    config->shape = mem_new(expected, sizeof *config->shape);
+    if (!config->shape) r->status = fail_memory(r->error, "the model's shapes");
+    for (int which = 0; which < CONFIG_ATTENTIONS; which++)
+        for (int layer = 0; layer < config->layers && r->status == CH_OK; layer++) {
+            char name[CONFIG_ATTENTION_NAME];
+            attention_name(name, which, layer);
+            read_shape(r, attention, name, config_shape(config, which, layer));
+        }
+}
+
+static void read_dropout(struct reader *r, struct config *config) {
+    if (r->status != CH_OK) return;
+    r->status = js_double(js_find(r->object, "dropout"), r->where, "dropout", &config->dropout, r->error);
+    if (r->status == CH_OK && !(config->dropout >= 0 && config->dropout < 1))
+        r->status = fail(r->error, CH_FAILED, "%s: 'dropout': expected 0 to below 1, found %g", r->where,
+                         config->dropout);
+}
+
+static ch_status read_config(struct config *config, const struct js_value *object, const char *where,
+                             ch_error *error) {
+    static const char *const known[] = {"schema", "architecture", "norm",          "norm_placement", "position",
+                                        "ffn",    "d_model",      "d_ff",          "layers",         "max_positions",
+                                        "symbols", "dropout",     "task",          "attention"};
+    struct reader r = {.object = object, .where = where, .error = error, .status = CH_OK};
+    r.status = js_expect(object, JS_OBJECT, where, "config", error);
+    read_int(&r, "schema", CONFIG_SCHEMA, CONFIG_SCHEMA);
+    refuse_unknown_keys(&r, known, sizeof known / sizeof *known);
+    read_fixed(&r, "architecture", "encoder-decoder");
+    read_fixed(&r, "norm_placement", "post");
+    config->norm = (const struct norm_variant *)read_variant(&r, "norm", norm_row);
+    config->position = (const struct position_variant *)read_variant(&r, "position", position_row);
+    config->ffn = (const struct ffn_variant *)read_variant(&r, "ffn", ffn_row);
+    config->d_model = (int)read_int(&r, "d_model", 1, MOST_WIDTH);
+    config->d_ff = (int)read_int(&r, "d_ff", 1, 10 * MOST_WIDTH);
+    config->max_positions = (int)read_int(&r, "max_positions", 2, 10 * MOST_WIDTH);
+    config->symbols = (int)read_int(&r, "symbols", 1, 10 * MOST_WIDTH);
+    snprintf(config->task, sizeof config->task, "%s", read_text(&r, "task"));
+    read_dropout(&r, config);
+    config->layers = (int)read_int(&r, "layers", 1, 10000);
+    read_shapes(&r, config);
+    if (r.status == CH_OK && config->position == &position_sinusoidal && config->d_model % 2)
+        r.status = fail(error, CH_FAILED, "%s: 'd_model': expected an even number, found %d", where, config->d_model);
+    if (r.status != CH_OK) config_free(config);
+    return r.status;
+}
+
+ch_status config_from_json(struct config *config, const char *text, const char *where, ch_error *error) {
+    *config = (struct config){0};
+    struct js_value *object;
+    ch_status status = js_parse(text, strlen(text), where, &object, error);
+    if (status != CH_OK) return status;
+    status = read_config(config, object, where, error);
+    js_free(object);
+    return status;
+}
+
+/* ---- from shapes alone: a state_dict of the lesson's code ---- */
+
+static ch_status matrix_size(const struct st_file *file, const char *name, int rank, int64_t *shape, const char *where,
+                             ch_error *error) {
+    const struct st_tensor *tensor = st_find(file, name);
+    if (!tensor || tensor->rank != rank)
+        return fail(error, CH_FAILED,
+                    "%s: %s '%s': expected a model that clearhead wrote, or the state_dict of the lesson's encoder-decoder",
+                    where, tensor ? "wrong number of dimensions of" : "there is no tensor", name);
+    for (int d = 0; d < rank; d++) {
+        shape[d] = tensor->shape[d];
+        if (shape[d] < 1 || shape[d] > 10 * MOST_WIDTH)
+            return fail(error, CH_FAILED, "%s: '%s': a dimension of %lld is out of range", where, name,
+                        (long long)shape[d]);
+    }
+    return CH_OK;
+}
+
+static int count_layers(const struct st_file *file, const char *pattern) {
+    for (int layer = 0;; layer++) {
+        char name[CONFIG_ATTENTION_NAME];
+        snprintf(name, sizeof name, pattern, layer);
+        if (!st_find(file, name)) return layer;
+    }
+}
+
+static ch_status check_heads(const struct config *config, int heads, const char *where, ch_error *error) {
+    if (heads <= 0)
+        return fail(error, CH_FAILED,
+                    "%s does not say how many heads it has, and shapes do not tell: give it with --heads N", where);
+    if (config->d_model % heads || heads > MOST_HEADS)
+        return fail(error, CH_USAGE, "heads %d does not divide the model's width %d", heads, config->d_model);
+    return CH_OK;
+}
+
+ch_status config_from_shapes(struct config *config, const struct st_file *file, int heads, const char *where,
+                             ch_error *error) {
+    *config = (struct config){.norm = &norm_layernorm, .position = &position_sinusoidal, .ffn = &ffn_relu};
+    int64_t embedding[2] = {0}, table[3] = {0}, hidden[2] = {0};
+    ch_status status = matrix_size(file, "src_emb.weight", 2, embedding, where, error);
+    if (status == CH_OK) status = matrix_size(file, "pos.pe", 3, table, where, error);
+    if (status == CH_OK) status = matrix_size(file, "enc.0.ff.net.0.weight", 2, hidden, where, error);
+    if (status != CH_OK) return status;
+    config->d_model = (int)embedding[1];
+    config->symbols = (int)embedding[0] - VOCAB_SPECIALS;
+    config->max_positions = (int)table[1];
+    config->d_ff = (int)hidden[0];
+    config->layers = count_layers(file, "enc.%d.attn.W_q.weight");
+    int decoder = count_layers(file, "dec.%d.self_attn.W_q.weight");
+    if (config->layers < 1 || decoder != config->layers)
+        return fail(error, CH_FAILED, "%s: expected as many decoder as encoder layers, found %d and %d", where, decoder,
+                    config->layers);
+    if (config->symbols < 1)
+        return fail(error, CH_FAILED,
+                    "%s: 'src_emb.weight': expected at least 4 rows, a symbol and <pad>, <sos>, <eos>, found %lld",
+                    where, (long long)embedding[0]);
+    status = check_heads(config, heads, where, error);
+    return status == CH_OK ? config_uniform(config, heads, error) : status;
+}

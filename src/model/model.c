@@ -1,0 +1,143 @@
+#include "model/model.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+ch_status model_build(struct config *config, struct ch_model **out, ch_error *error) {
+    *out = NULL;
+    struct ch_model *model = mem_new(1, sizeof *model);
+    if (!model) {
+        config_free(config);
+        return fail_memory(error, "a model");
+    }
+    model->config = *config;
+    ch_status status = vocab_new(&model->vocab, config->symbols, error);
+    if (status == CH_OK) status = encoder_decoder_declare(&model->net, &model->params, &model->config, error);
+    if (status == CH_OK) status = params_commit(&model->params, error);
+    if (status == CH_OK)
+        *out = model;
+    else
+        ch_model_free(model);
+    return status;
+}
+
+ch_status memory_check(const char *what, uint64_t bytes, ch_error *error) {
+    uint64_t physical = mem_physical();
+    if (bytes <= physical) return CH_OK;
+    const double gib = 1024.0 * 1024 * 1024;
+    return fail(error, CH_NO_MEMORY, "%s %s%.1f GiB of memory, and this machine has %.1f GiB", what,
+                bytes >= SIZE_MAX / 4 ? "more than " : "", (double)bytes / gib, (double)physical / gib);
+}
+
+ch_status model_allocate(struct ch_model *model, ch_error *error) {
+    ch_status status =
+        memory_check("the parameters of this model need", mem_times(model->params.block, sizeof(real)), error);
+    if (status == CH_OK) status = params_allocate(&model->params, error);
+    if (status == CH_OK && model->config.position->fill)
+        model->config.position->fill(&model->net.position, &model->params);
+    return status;
+}
+
+ch_status model_of_recipe(const ch_recipe *recipe, struct ch_model **model, ch_error *error) {
+    *model = NULL;
+    struct config config;
+    ch_status status = config_of_recipe(&config, recipe, error);
+    return status == CH_OK ? model_build(&config, model, error) : status;
+}
+
+ch_status model_fill(struct ch_model *model, const ch_recipe *recipe, struct torch_rng *torch, ch_error *error) {
+    ch_status status = model_allocate(model, error);
+    if (status == CH_OK) recipe->init->fill(&model->params, (uint64_t)recipe->seed, torch);
+    return status;
+}
+
+ch_status ch_model_new(const ch_recipe *recipe, ch_model **model, ch_error *error) {
+    ch_status status = model_of_recipe(recipe, model, error);
+    if (status != CH_OK) return status;
+    struct torch_rng torch;
+    torch_rng_seed(&torch, (uint64_t)recipe->seed);
+    status = model_fill(*model, recipe, recipe->rng->torch ? &torch : NULL, error);
+    if (status == CH_OK) return CH_OK;
+    ch_model_free(*model);
+    *model = NULL;
+    return status;
+}
+
+void ch_model_free(ch_model *model) {
+    if (!model) return;
+    encoder_decoder_free(&model->net);
+    params_free(&model->params);
+    vocab_free(&model->vocab);
+    config_free(&model->config);
+    mem_free(model);
+}
+
+ch_model_info ch_model_get_info(const ch_model *model) {
+    return (ch_model_info){.architecture = "encoder-decoder",
+                           .d_model = model->config.d_model,
+                           .heads = config_shape(&model->config, CONFIG_DECODER_CROSS, 0)->heads,
+                           .d_ff = model->config.d_ff,
+                           .layers = model->config.layers,
+                           .vocab_size = ch_vocab_size(&model->vocab),
+                           .max_positions = model->config.max_positions,
+                           .dropout = model->config.dropout,
+                           .parameters = params_count_trained(&model->params),
+                           .task = model->config.task};
+}
+
+const ch_vocab *ch_model_vocab(const ch_model *model) {
+    return &model->vocab;
+}
+
+bool ch_model_tensor(const ch_model *model, size_t i, ch_tensor *tensor) {
+    if (i >= (size_t)model->params.count) return false;
+    const struct param *row = &model->params.row[i];
+    *tensor = (ch_tensor){.name = row->name, .rank = row->rank, .trained = param_is_trained(row)};
+    memcpy(tensor->shape, row->shape, sizeof row->shape);
+#ifndef CH_DOUBLE
+    tensor->value = model->params.value + row->offset;
+#endif
+    return true;
+}
+
+/* ---- passes ---- */
+
+real *model_forward(struct pass *pass, const struct ch_model *model, const int *source_token,
+                    const struct batch *sources, const int *target_token, const struct batch *targets,
+                    struct encoder_decoder_saved *saved) {
+    real *memory = encoder_forward(pass, &model->net, source_token, sources, saved);
+    real *hidden = decoder_forward(pass, &model->net, target_token, targets, (struct memory){memory, sources}, NULL,
+                                   saved);
+    return generator_forward(pass, &model->net, hidden, targets);
+}
+
+size_t workspace_measure(const struct ch_model *model, const struct pass *pass, const struct batch_limits *limits,
+                         bool backward, struct encoder_decoder_saved *saved) {
+    struct arena arena = arena_measure();
+    struct batch sources = batch_sizes(limits->sequences, limits->source);
+    struct batch targets = batch_sizes(limits->sequences, limits->target);
+    real none;
+    struct pass measuring = *pass;
+    measuring.params = &model->params;
+    measuring.arena = &arena;
+    measuring.grad = backward ? &none : NULL;
+    real *logits = model_forward(&measuring, model, NULL, &sources, NULL, &targets, saved);
+    if (backward) encoder_decoder_backward(&measuring, &model->net, logits, saved);
+    return arena.peak;
+}
+
+ch_status workspace_new(struct workspace *workspace, const struct ch_model *model, const struct pass *pass,
+                        const struct batch_limits *limits, bool backward, ch_error *error) {
+    *workspace = (struct workspace){0};
+    if (!encoder_decoder_saved_new(&workspace->saved, &model->net)) return fail_memory(error, "a pass");
+    size_t bytes = workspace_measure(model, pass, limits, backward, &workspace->saved);
+    ch_status status = memory_check("the activations need", bytes, error);
+    if (status == CH_OK && !arena_reserve(&workspace->arena, bytes)) status = fail_memory(error, "the activations");
+    if (status != CH_OK) workspace_free(workspace);
+    return status;
+}
+
+void workspace_free(struct workspace *workspace) {
+    arena_release(&workspace->arena);
+    encoder_decoder_saved_free(&workspace->saved);
+}

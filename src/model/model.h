@@ -1,0 +1,50 @@
+/* A model: its config, its vocabulary, its parameters and the assembly that walks them. Read-only once made. */
+#ifndef CH_MODEL_MODEL_H
+#define CH_MODEL_MODEL_H
+
+#include "data/vocab.h"
+#include "model/encoder_decoder.h"
+
+struct ch_model {
+    struct config config;
+    struct ch_vocab vocab;
+    struct params params;
+    struct encoder_decoder net;
+};
+
+/* Declares everything and allocates no values. The config is taken over, on failure too. */
+ch_status model_build(struct config *config, struct ch_model **model, ch_error *error);
+/* Values, zero, and buffers; refused if they do not fit the machine. */
+ch_status model_allocate(struct ch_model *model, ch_error *error);
+
+/* A model without values and one with fresh ones; torch: PyTorch's draws, NULL: Philox. */
+ch_status model_of_recipe(const ch_recipe *recipe, struct ch_model **model, ch_error *error);
+ch_status model_fill(struct ch_model *model, const ch_recipe *recipe, struct torch_rng *torch, ch_error *error);
+
+/* Fails with a sentence if `bytes` is more than the machine has. what: "training this recipe needs". */
+ch_status memory_check(const char *what, uint64_t bytes, ch_error *error);
+
+/* Sizes of a batch as a measuring pass sees them. */
+struct batch_limits {
+    int sequences, source, target; /* the most sequences, and their longest rows */
+};
+
+/* A pass with its memory: an arena that fits the largest batch it was made for, and what backward needs. */
+struct workspace {
+    struct arena arena;
+    struct encoder_decoder_saved saved;
+};
+
+/* Bytes of arena for a whole pass, forward and, if `backward`, backward. */
+size_t workspace_measure(const struct ch_model *model, const struct pass *pass, const struct batch_limits *limits,
+                         bool backward, struct encoder_decoder_saved *saved);
+ch_status workspace_new(struct workspace *workspace, const struct ch_model *model, const struct pass *pass,
+                        const struct batch_limits *limits, bool backward, ch_error *error);
+void workspace_free(struct workspace *workspace);
+
+/* logits (N, V) of teacher forcing: the whole model, once. */
+real *model_forward(struct pass *pass, const struct ch_model *model, const int *source_token,
+                    const struct batch *sources, const int *target_token, const struct batch *targets,
+                    struct encoder_decoder_saved *saved);
+
+#endif

@@ -1,0 +1,252 @@
+#include "nn/attention.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool attention_shape_uniform(struct attention_shape *shape, int heads, int kv_heads, int d_head) {
+    *shape = (struct attention_shape){.heads = heads,
+                                      .kv_heads = kv_heads,
+                                      .d_head = d_head,
+                                      .kv_of_head = mem_new((size_t)heads, sizeof(int)),
+                                      .original_head = mem_new((size_t)heads, sizeof(int))};
+    if (!shape->kv_of_head || !shape->original_head) {
+        attention_shape_free(shape);
+        return false;
+    }
+    for (int h = 0; h < heads; h++) {
+        shape->kv_of_head[h] = h / (heads / kv_heads);
+        shape->original_head[h] = h;
+    }
+    return true;
+}
+
+bool attention_shape_copy(struct attention_shape *to, const struct attention_shape *from) {
+    if (!attention_shape_uniform(to, from->heads, from->heads, from->d_head)) return false;
+    to->kv_heads = from->kv_heads;
+    memcpy(to->kv_of_head, from->kv_of_head, (size_t)from->heads * sizeof(int));
+    memcpy(to->original_head, from->original_head, (size_t)from->heads * sizeof(int));
+    return true;
+}
+
+void attention_shape_free(struct attention_shape *shape) {
+    mem_free(shape->kv_of_head);
+    mem_free(shape->original_head);
+    *shape = (struct attention_shape){0};
+}
+
+/* The descriptor of this attention over two batches. */
+static struct scores scores_of(const struct attention *a, const struct batch *queries, const struct batch *keys) {
+    return (struct scores){.query = queries,
+                           .key = keys,
+                           .heads = a->shape.heads,
+                           .kv_heads = a->shape.kv_heads,
+                           .d_head = a->shape.d_head,
+                           .kv_of_head = a->shape.kv_of_head,
+                           .original_head = a->shape.original_head,
+                           .scale = RC(1.0 / sqrt(a->shape.d_head)),
+                           .causal = a->causal};
+}
+
+/* In the lesson's order of registration: W_q, W_k, W_v, W_o. */
+ch_status attention_declare(struct attention *a, struct params *params, const char *name, int width,
+                            const struct attention_shape *shape, bool causal, bool cross, ch_error *error) {
+    *a = (struct attention){.shape = *shape, .causal = causal, .cross = cross};
+    snprintf(a->name, sizeof a->name, "%s", name);
+    a->dropout_site = pass_site(name, "weights");
+    int q = shape->heads * shape->d_head, kv = shape->kv_heads * shape->d_head;
+    ch_status status = linear_declare(&a->query, params, name, "W_q", width, q, true, NULL, error);
+    if (status != CH_OK) return status;
+    status = linear_declare(&a->key, params, name, "W_k", width, kv, true, cross ? NULL : &a->query, error);
+    if (status != CH_OK) return status;
+    const struct linear *first = cross ? &a->key : &a->query;
+    status = linear_declare(&a->value, params, name, "W_v", width, kv, true, first, error);
+    if (status != CH_OK) return status;
+    a->joined = linear_joined(first, cross ? 2 * kv : q + 2 * kv);
+    return linear_declare(&a->output, params, name, "W_o", q, width, true, NULL, error);
+}
+
+/* ---- projections and cache ---- */
+
+/* Copies keys and values of the batch's rows to their places in the cache. */
+static void cache_append(struct kv_cache *cache, const struct batch *batch, const real *k, const real *v, int ld,
+                         int channels) {
+    for (int n = 0; n < batch->rows; n++) {
+        size_t to = (size_t)(cache->keys.offset[batch->sequence[n]] + batch->position[n]) * (size_t)channels;
+        memcpy(cache->key + to, k + (size_t)n * (size_t)ld, (size_t)channels * sizeof(real));
+        memcpy(cache->value + to, v + (size_t)n * (size_t)ld, (size_t)channels * sizeof(real));
+    }
+}
+
+static void read_from_cache(struct attention_saved *saved, const struct kv_cache *cache, int channels) {
+    saved->k = cache->key;
+    saved->v = cache->value;
+    saved->ldkv = channels;
+    saved->keys = &cache->keys;
+}
+
+static void project_self(struct pass *pass, const struct attention *a, struct kv_cache *cache,
+                         struct attention_saved *saved) {
+    int q = a->query.out, kv = a->key.out;
+    const real *joined = linear_forward(pass, &a->joined, saved->x, saved->queries->rows);
+    saved->q = joined;
+    saved->k = joined + q;
+    saved->v = joined + q + kv;
+    saved->ldq = saved->ldkv = a->joined.out;
+    saved->keys = saved->queries;
+    if (!cache) return;
+    if (!pass_measures(pass)) cache_append(cache, saved->queries, saved->k, saved->v, saved->ldkv, kv);
+    read_from_cache(saved, cache, kv);
+}
+
+static void project_cross(struct pass *pass, const struct attention *a, const struct batch *keys,
+                          struct kv_cache *cache, struct attention_saved *saved) {
+    int kv = a->key.out;
+    saved->q = linear_forward(pass, &a->query, saved->x, saved->queries->rows);
+    saved->ldq = a->query.out;
+    if (!cache || !cache->filled) {
+        const real *joined = linear_forward(pass, &a->joined, saved->memory, keys->rows);
+        saved->k = joined;
+        saved->v = joined + kv;
+        saved->ldkv = a->joined.out;
+        saved->keys = keys;
+        if (!cache) return;
+        if (!pass_measures(pass)) cache_append(cache, keys, saved->k, saved->v, saved->ldkv, kv);
+    }
+    read_from_cache(saved, cache, kv);
+}
+
+/* ---- looking ---- */
+
+typedef void (*fill_map)(real *map, real *scratch, const struct pass *pass, const struct scores *scores,
+                         const struct attention_saved *saved, int b, int h);
+
+static void fill_scores(real *map, real *scratch, const struct pass *pass, const struct scores *scores,
+                        const struct attention_saved *saved, int b, int h) {
+    (void)scratch, (void)pass;
+    attention_scores(map, scores, b, h, saved->q, saved->ldq, saved->k, saved->ldkv);
+}
+
+static void fill_weights(real *map, real *scratch, const struct pass *pass, const struct scores *scores,
+                         const struct attention_saved *saved, int b, int h) {
+    pass->core->map(map, scratch, scores, saved->core, b, h, saved->q, saved->ldq, saved->k, saved->ldkv);
+}
+
+static void show_maps(struct pass *pass, const struct attention *a, const char *site, fill_map fill,
+                      const struct scores *scores, const struct attention_saved *saved) {
+    if (!pass_wants(pass, a->name, site)) return;
+    size_t mark = arena_mark(pass->arena);
+    real *map = pass_take(pass, (size_t)saved->queries->longest, (size_t)saved->keys->longest);
+    real *scratch = pass_take(pass, pass->core->scratch_size(scores), 1);
+    for (int b = 0; b < saved->queries->sequences; b++)
+        for (int h = 0; h < a->shape.heads; h++) {
+            fill(map, scratch, pass, scores, saved, b, h);
+            pass->capture->map(pass->capture->context, a->name, site, b, h, map, saved->queries->length[b],
+                               saved->keys->length[b]);
+        }
+    arena_reset(pass->arena, mark);
+}
+
+/* Memory that a capturing walk needs beyond the plain one. */
+static void reserve_maps(struct pass *pass, const struct scores *scores, const struct attention_saved *saved) {
+    if (!pass->capture || !pass_measures(pass)) return;
+    size_t mark = arena_mark(pass->arena);
+    pass_take(pass, (size_t)saved->queries->longest, (size_t)saved->keys->longest);
+    pass_take(pass, pass->core->scratch_size(scores), 1);
+    arena_reset(pass->arena, mark);
+}
+
+static void show(struct pass *pass, const struct attention *a, const struct scores *scores,
+                 const struct attention_saved *saved) {
+    reserve_maps(pass, scores, saved);
+    int kv = a->key.out;
+    pass_show(pass, a->name, "query", saved->q, saved->ldq, a->query.out, saved->queries);
+    pass_show(pass, a->name, "key", saved->k, saved->ldkv, kv, saved->keys);
+    pass_show(pass, a->name, "value", saved->v, saved->ldkv, kv, saved->keys);
+    show_maps(pass, a, "scores", fill_scores, scores, saved);
+    show_maps(pass, a, "weights", fill_weights, scores, saved);
+    pass_show(pass, a->name, "heads", saved->heads, a->query.out, a->query.out, saved->queries);
+}
+
+/* ---- gates ---- */
+
+static const real *gate_of(const struct pass *pass, const char *layer) {
+    for (int i = 0; i < pass->gate_count; i++)
+        if (strcmp(pass->gates[i].layer, layer) == 0) return pass->gates[i].value;
+    return NULL;
+}
+
+static void apply_gate(struct pass *pass, const struct attention *a, struct attention_saved *saved) {
+    saved->gate = gate_of(pass, a->name);
+    saved->gated = saved->heads;
+    if (!saved->gate) return;
+    size_t rows = (size_t)saved->queries->rows, channels = (size_t)a->query.out;
+    saved->gated = pass_take(pass, rows, channels);
+    if (pass_measures(pass)) return;
+    memcpy(saved->gated, saved->heads, rows * channels * sizeof(real));
+    head_gates(saved->gated, saved->gate, saved->queries->rows, a->shape.heads, a->shape.d_head);
+}
+
+/* ---- forward and backward ---- */
+
+real *attention_forward(struct pass *pass, const struct attention *a, const real *x, const struct batch *queries,
+                        const real *memory, const struct batch *keys, struct kv_cache *cache,
+                        struct attention_saved *saved) {
+    *saved = (struct attention_saved){.queries = queries, .x = x, .memory = memory};
+    if (a->cross)
+        project_cross(pass, a, keys, cache, saved);
+    else
+        project_self(pass, a, cache, saved);
+    saved->dropout = pass_dropout_weights(pass, a->dropout_site, queries, saved->keys, a->shape.heads);
+    struct scores scores = scores_of(a, queries, saved->keys);
+    scores.dropout = saved->dropout;
+    saved->core = pass_take(pass, pass->core->saved_size(&scores), 1);
+    saved->heads = pass_take(pass, (size_t)queries->rows, (size_t)a->query.out);
+    size_t mark = arena_mark(pass->arena);
+    real *scratch = pass_take(pass, pass->core->scratch_size(&scores), 1);
+    if (!pass_measures(pass))
+        pass->core->forward(saved->heads, saved->core, scratch, &scores, saved->q, saved->ldq, saved->k, saved->ldkv,
+                            saved->v, saved->ldkv);
+    arena_reset(pass->arena, mark);
+    show(pass, a, &scores, saved);
+    apply_gate(pass, a, saved);
+    real *out = linear_forward(pass, &a->output, saved->gated, queries->rows);
+    pass_show(pass, a->name, "out", out, a->output.out, a->output.out, queries);
+    return out;
+}
+
+/* Gradients of q, k, v, laid out as project_self or project_cross laid out the values. */
+struct projection_gradients {
+    real *q, *k, *v;
+    int ldq, ldkv;
+};
+
+static struct projection_gradients take_gradients(struct pass *pass, const struct attention *a,
+                                                  const struct attention_saved *saved) {
+    struct projection_gradients d = {.ldq = saved->ldq, .ldkv = saved->ldkv};
+    int q = a->query.out, kv = a->key.out;
+    d.q = pass_take(pass, (size_t)saved->queries->rows, (size_t)saved->ldq);
+    d.k = a->cross ? pass_take(pass, (size_t)saved->keys->rows, (size_t)saved->ldkv) : d.q + q;
+    d.v = d.k + kv;
+    return d;
+}
+
+real *attention_backward(struct pass *pass, const struct attention *a, const real *dy, real **dmemory,
+                         const struct attention_saved *saved) {
+    int rows = saved->queries->rows;
+    real *dheads = linear_backward(pass, &a->output, dy, saved->gated, rows);
+    if (saved->gate && !pass_measures(pass))
+        head_gates(dheads, saved->gate, rows, a->shape.heads, a->shape.d_head);
+    struct projection_gradients d = take_gradients(pass, a, saved);
+    struct scores scores = scores_of(a, saved->queries, saved->keys);
+    scores.dropout = saved->dropout;
+    size_t mark = arena_mark(pass->arena);
+    real *scratch = pass_take(pass, pass->core->scratch_size(&scores), 1);
+    if (!pass_measures(pass))
+        pass->core->backward(d.q, d.k, d.v, scratch, &scores, dheads, saved->heads, saved->core, saved->q, saved->ldq,
+                             saved->k, saved->ldkv, saved->v, saved->ldkv);
+    arena_reset(pass->arena, mark);
+    if (!a->cross) return linear_backward(pass, &a->joined, d.q, saved->x, rows);
+    *dmemory = linear_backward(pass, &a->joined, d.k, saved->memory, saved->keys->rows);
+    return linear_backward(pass, &a->query, d.q, saved->x, rows);
+}

@@ -1,0 +1,21 @@
+#include "nn/dropout.h"
+
+real *dropout_layer_forward(struct pass *pass, uint32_t site, real *x, const struct batch *batch, int channels,
+                            struct dropout_saved *saved) {
+    *saved = (struct dropout_saved){.channels = channels};
+    saved->dropout = pass_dropout_rows(pass, site, batch, channels);
+    if (saved->dropout.rate == 0) return x;
+    real *y = pass_take(pass, (size_t)batch->rows, (size_t)channels);
+    saved->keep = arena_take(pass->arena, (size_t)batch->rows, (size_t)channels);
+    if (pass_measures(pass)) return y;
+    dropout_forward(y, saved->keep, x, &saved->dropout, batch, channels);
+    return y;
+}
+
+real *dropout_layer_backward(struct pass *pass, real *dy, int rows, const struct dropout_saved *saved) {
+    if (saved->dropout.rate == 0) return dy;
+    real *dx = pass_take(pass, (size_t)rows, (size_t)saved->channels);
+    if (pass_measures(pass)) return dx;
+    dropout_backward(dx, dy, saved->keep, &saved->dropout, (size_t)rows * (size_t)saved->channels);
+    return dx;
+}

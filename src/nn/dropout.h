@@ -1,0 +1,19 @@
+/* Dropout on rows: one of the lesson's places (embeddings, feed-forward, residual branches). */
+#ifndef CH_NN_DROPOUT_H
+#define CH_NN_DROPOUT_H
+
+#include "nn/pass.h"
+
+struct dropout_saved {
+    struct dropout dropout;
+    uint8_t *keep; /* (N, C) */
+    int channels;
+};
+
+/* Gives x itself where nothing is dropped. */
+real *dropout_layer_forward(struct pass *pass, uint32_t site, real *x, const struct batch *batch, int channels,
+                            struct dropout_saved *saved);
+/* Gives dy itself where nothing was dropped. */
+real *dropout_layer_backward(struct pass *pass, real *dy, int rows, const struct dropout_saved *saved);
+
+#endif

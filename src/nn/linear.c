@@ -1,0 +1,50 @@
+#include "nn/linear.h"
+#include "kernels/gemm.h"
+
+#include <stdio.h>
+
+ch_status linear_declare(struct linear *linear, struct params *params, const char *prefix, const char *name, int in,
+                         int out, bool bias, const struct linear *behind, ch_error *error) {
+    *linear = (struct linear){.bias = -1, .in = in, .out = out};
+    char row[PARAM_NAME];
+    snprintf(row, sizeof row, "%s.weight", name);
+    struct param_spec spec = {.role = ROLE_LINEAR_WEIGHT,
+                              .rank = 2,
+                              .shape = {out, in},
+                              .fan_in = in,
+                              .together_plus_1 = behind ? behind->weight + 1 : 0};
+    ch_status status = params_declare(params, prefix, row, spec, &linear->weight, error);
+    if (status != CH_OK || !bias) return status;
+    snprintf(row, sizeof row, "%s.bias", name);
+    spec = (struct param_spec){.role = ROLE_LINEAR_BIAS,
+                               .rank = 1,
+                               .shape = {out},
+                               .fan_in = in,
+                               .together_plus_1 = behind ? behind->bias + 1 : 0};
+    return params_declare(params, prefix, row, spec, &linear->bias, error);
+}
+
+struct linear linear_joined(const struct linear *first, int out) {
+    struct linear joined = *first;
+    joined.out = out;
+    return joined;
+}
+
+real *linear_forward(struct pass *pass, const struct linear *linear, const real *x, int rows) {
+    int in = linear->in, out = linear->out;
+    real *y = pass_take(pass, (size_t)rows, (size_t)out);
+    if (pass_measures(pass)) return y;
+    gemm(GEMM_N, GEMM_T, rows, out, in, x, in, pass_value(pass, linear->weight), in, false, y, out);
+    if (linear->bias >= 0) bias_forward(y, pass_value(pass, linear->bias), rows, out);
+    return y;
+}
+
+real *linear_backward(struct pass *pass, const struct linear *linear, const real *dy, const real *x, int rows) {
+    int in = linear->in, out = linear->out;
+    real *dx = pass_take(pass, (size_t)rows, (size_t)in);
+    if (pass_measures(pass)) return dx;
+    gemm(GEMM_N, GEMM_N, rows, in, out, dy, out, pass_value(pass, linear->weight), in, false, dx, in);
+    gemm(GEMM_T, GEMM_N, out, in, rows, dy, out, x, in, true, pass_grad(pass, linear->weight), in);
+    if (linear->bias >= 0) bias_backward(pass_grad(pass, linear->bias), dy, rows, out);
+    return dx;
+}

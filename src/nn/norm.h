@@ -1,0 +1,38 @@
+/* Family norm: what normalises a row. */
+#ifndef CH_NN_NORM_H
+#define CH_NN_NORM_H
+
+#include "nn/pass.h"
+
+struct norm;
+
+struct norm_saved {
+    const real *x;     /* (N, D) */
+    real *mean, *rstd; /* (N) */
+};
+
+struct norm_variant {
+    ch_variant variant;
+    ch_status (*declare)(struct norm *norm, struct params *params, const char *name, ch_error *error);
+    real *(*forward)(struct pass *pass, const struct norm *norm, const real *x, int rows, struct norm_saved *saved);
+    real *(*backward)(struct pass *pass, const struct norm *norm, const real *dy, int rows,
+                      const struct norm_saved *saved);
+};
+
+struct norm {
+    const struct norm_variant *variant;
+    int width;
+    int weight, bias; /* rows of the table; -1: none */
+};
+
+extern const struct norm_variant norm_layernorm;
+const ch_variant *norm_row(size_t i);
+
+/* Declares the parameters "<name>.weight" and what else the variant has. */
+ch_status norm_declare(struct norm *norm, const struct norm_variant *variant, struct params *params, const char *name,
+                       int width, ch_error *error);
+real *norm_forward(struct pass *pass, const struct norm *norm, const real *x, int rows, struct norm_saved *saved);
+real *norm_backward(struct pass *pass, const struct norm *norm, const real *dy, int rows,
+                    const struct norm_saved *saved);
+
+#endif

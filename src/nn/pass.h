@@ -1,0 +1,67 @@
+/*
+ * Pass: everything that one walk through a model needs besides the model and the batch. Nothing is global.
+ * Faults, gates and whatever else substitutes a part of the computation hang here, so that layers stay as they are.
+ */
+#ifndef CH_NN_PASS_H
+#define CH_NN_PASS_H
+
+#include "base/arena.h"
+#include "base/torch_rng.h"
+#include "kernels/kernels.h"
+#include "nn/params.h"
+
+/* Someone who wants to see intermediates. A site is a layer's name and a word: "dec.1.cross_attn", "weights". */
+struct capture {
+    bool (*wants)(void *context, const char *layer, const char *site);
+    /* x (N, channels), rows ld apart. */
+    void (*rows)(void *context, const char *layer, const char *site, const real *x, int ld, int channels,
+                 const struct batch *batch);
+    /* x (T, S) of one sequence and head. */
+    void (*map)(void *context, const char *layer, const char *site, int sequence, int head, const real *x, int queries,
+                int keys);
+    void *context;
+};
+
+enum dropout_kind { DROPOUT_OFF, DROPOUT_PHILOX, DROPOUT_TORCH };
+
+/* Multiplies the heads of one attention by numbers; names are unique. */
+struct gate {
+    const char *layer;
+    const real *value; /* (H) */
+};
+
+struct pass {
+    const struct params *params;
+    real *grad;          /* a block of gradients to add to; NULL: inference, nothing is saved for backward */
+    struct arena *arena; /* measuring: the walk only counts memory */
+    const struct attention_core *core;
+    enum dropout_kind dropout;
+    real dropout_rate;
+    struct philox_key dropout_key;
+    struct torch_rng *torch; /* for DROPOUT_TORCH: drawn in order, over the padded tensor */
+    const struct capture *capture;
+    const struct gate *gates;
+    int gate_count;
+};
+
+/* Leaves of the walk return after taking their memory when this is true. */
+bool pass_measures(const struct pass *pass);
+
+real *pass_take(struct pass *pass, size_t rows, size_t channels);
+const real *pass_value(const struct pass *pass, int param);
+real *pass_grad(const struct pass *pass, int param);
+
+bool pass_wants(const struct pass *pass, const char *layer, const char *site);
+/* Shows rows to whoever asked for them. */
+void pass_show(const struct pass *pass, const char *layer, const char *site, const real *x, int ld, int channels,
+               const struct batch *batch);
+
+/* The number of a dropout site: the same for the same name in every model. */
+uint32_t pass_site(const char *layer, const char *site);
+
+/* A mask over rows (N, channels) or over weights (T, S) of every head, as this pass drops. */
+struct dropout pass_dropout_rows(struct pass *pass, uint32_t site, const struct batch *batch, int channels);
+struct dropout pass_dropout_weights(struct pass *pass, uint32_t site, const struct batch *queries,
+                                    const struct batch *keys, int heads);
+
+#endif

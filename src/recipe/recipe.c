@@ -1,0 +1,264 @@
+#include "recipe/recipe.h"
+#include "base/memory.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "io/file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum type { WHOLE, NUMBER, CHOICE };
+
+/* One row: what the user sees, where the value lives, and what values it takes. */
+struct row {
+    ch_option option;
+    enum type type;
+    size_t field; /* offset in ch_recipe */
+    double least, most;
+    bool below_most; /* most itself is not allowed */
+    family_row variants;
+    const char *family;
+};
+
+#define FIELD(name) offsetof(ch_recipe, name)
+#define WHOLE_ROW(name, field, default_text, least, most, help, group) \
+    {{name, "N", default_text, help, group}, WHOLE, FIELD(field), least, most, false, NULL, NULL}
+#define CHOICE_ROW(name, field, default_text, shown, row, help, group) \
+    {{name, shown, default_text, help, group}, CHOICE, FIELD(field), 0, 0, false, row, name}
+
+static const struct row table[] = {
+    CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse or copy", "data"),
+    WHOLE_ROW("min-len", min_len, "4", 1, 1e6, "shortest source", "data"),
+    WHOLE_ROW("max-len", max_len, "10", 1, 1e6, "longest source", "data"),
+
+    WHOLE_ROW("d-model", d_model, "64", 1, 1e6, "width D of every row", "model"),
+    WHOLE_ROW("heads", heads, "4", 1, 1e6, "attention heads H; must divide d-model", "model"),
+    WHOLE_ROW("d-ff", d_ff, "256", 1, 1e7, "width F of the feed-forward networks", "model"),
+    WHOLE_ROW("layers", layers, "2", 1, 1e4, "layers of the encoder and of the decoder", "model"),
+    {{"dropout", "RATE", "0.1", "share of elements that training drops, from 0 to below 1", "model"},
+     NUMBER, FIELD(dropout), 0, 1, true, NULL, NULL},
+    WHOLE_ROW("max-positions", max_positions, "64", 2, 1e7, "longest sequence that the model can take", "model"),
+    CHOICE_ROW("norm", norm, "layernorm", "NAME", norm_row, "normalisation of a row", "model"),
+    CHOICE_ROW("position", position, "sinusoidal", "NAME", position_row, "how order enters", "model"),
+    CHOICE_ROW("ffn", ffn, "relu", "NAME", ffn_row, "feed-forward network", "model"),
+    CHOICE_ROW("attention", attention, "fused", "{fused,explicit}", attention_core_row,
+               "core that computes attention; the results are the same", "model"),
+
+    WHOLE_ROW("batch-size", batch_size, "64", 1, 1e6, "sequences in a step", "training"),
+    WHOLE_ROW("steps", steps, "3000", 1, 1e12, "steps of training", "training"),
+    {{"lr", "RATE", "0.001", "learning rate after warmup", "training"},
+     NUMBER, FIELD(lr), 0, 1e6, false, NULL, NULL},
+    WHOLE_ROW("warmup", warmup, "400", 0, 1e12, "steps over which the learning rate rises from 0", "training"),
+    {{"clip", "NORM", "1.0", "largest gradient norm; 0: no clipping", "training"},
+     NUMBER, FIELD(clip), 0, 1e30, false, NULL, NULL},
+    CHOICE_ROW("optimizer", optimizer, "adam", "NAME", optimizer_row, "optimiser", "training"),
+    CHOICE_ROW("schedule", schedule, "warmup", "NAME", schedule_row, "learning-rate schedule", "training"),
+    CHOICE_ROW("init", init, "xavier", "NAME", init_row, "initial weights", "training"),
+    WHOLE_ROW("seed", seed, "0", 0, 9007199254740992.0, "seed of weights, examples and dropout", "training"),
+    CHOICE_ROW("rng", rng, "philox", "{philox,torch}", rng_row,
+               "random numbers: philox, or torch to repeat a run of PyTorch number for number", "training"),
+
+    WHOLE_ROW("threads", threads, "0", 0, 1024, "threads; 0: one for each processor; results do not depend on it",
+              "run"),
+    WHOLE_ROW("log-every", log_every, "200", 1, 1e12, "steps between log lines", "run"),
+    WHOLE_ROW("save-every", save_every, "1000", 1, 1e12, "steps between checkpoints", "run"),
+};
+_Static_assert(sizeof table / sizeof *table == RECIPE_OPTIONS, "RECIPE_OPTIONS counts the rows of the table");
+
+/* Row i of the table, or NULL past its end. */
+const ch_option *ch_recipe_option(size_t i) {
+    return i < RECIPE_OPTIONS ? &table[i].option : NULL;
+}
+
+/* ---- one value ---- */
+
+static const struct row *find(const char *name, ch_error *error) {
+    const char *names[RECIPE_OPTIONS];
+    for (int i = 0; i < RECIPE_OPTIONS; i++) {
+        names[i] = table[i].option.name;
+        if (strcmp(names[i], name) == 0) return &table[i];
+    }
+    char known[512];
+    text_list(names, RECIPE_OPTIONS, known, sizeof known);
+    const char *nearest = text_nearest(name, names, RECIPE_OPTIONS);
+    fail(error, CH_USAGE, "unknown option '%s'%s%s%s; have %s", name, nearest ? " (did you mean '" : "",
+         nearest ? nearest : "", nearest ? "'?)" : "", known);
+    return NULL;
+}
+
+static ch_status set_whole(ch_recipe *recipe, const struct row *row, const char *text, ch_error *error) {
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    bool whole = *text && !isspace((unsigned char)*text) && !*end;
+    if (!whole || errno || (double)value < row->least || (double)value > row->most)
+        return fail(error, CH_USAGE, "%s: expected a whole number from %.0f to %.0f, found '%s'", row->option.name,
+                    row->least, row->most, text);
+    *(int64_t *)((char *)recipe + row->field) = value;
+    return CH_OK;
+}
+
+static ch_status set_number(ch_recipe *recipe, const struct row *row, const char *text, ch_error *error) {
+    char *end;
+    double value = strtod(text, &end);
+    bool decimal = *text && strspn(text, "0123456789+-.eE") == strlen(text) && !*end;
+    bool high = row->below_most ? value >= row->most : value > row->most;
+    if (!decimal || !(value >= row->least) || high)
+        return fail(error, CH_USAGE, "%s: expected a number from %g to %s%g, found '%s'", row->option.name, row->least,
+                    row->below_most ? "below " : "", row->most, text);
+    *(double *)((char *)recipe + row->field) = value;
+    return CH_OK;
+}
+
+static ch_status set_choice(ch_recipe *recipe, const struct row *row, const char *text, ch_error *error) {
+    const ch_variant *variant = family_find(row->family, row->variants, text, error);
+    if (!variant) return CH_USAGE;
+    memcpy((char *)recipe + row->field, &variant, sizeof variant); /* a descriptor starts with its ch_variant */
+    return CH_OK;
+}
+
+static ch_status set_row(ch_recipe *recipe, const struct row *row, const char *text, ch_error *error) {
+    ch_status status = row->type == WHOLE    ? set_whole(recipe, row, text, error)
+                       : row->type == NUMBER ? set_number(recipe, row, text, error)
+                                             : set_choice(recipe, row, text, error);
+    if (status == CH_OK) snprintf(recipe->text[row - table], RECIPE_TEXT, "%s", text);
+    return status;
+}
+
+/* ---- the public face ---- */
+
+ch_status ch_recipe_new(ch_recipe **recipe, ch_error *error) {
+    *recipe = mem_new(1, sizeof **recipe);
+    if (!*recipe) return fail_memory(error, "a recipe");
+    for (int i = 0; i < RECIPE_OPTIONS; i++) {
+        ch_status status = set_row(*recipe, &table[i], table[i].option.default_value, NULL);
+        ch_assert(status == CH_OK);
+    }
+    return CH_OK;
+}
+
+void ch_recipe_free(ch_recipe *recipe) {
+    mem_free(recipe);
+}
+
+ch_status ch_recipe_set(ch_recipe *recipe, const char *name, const char *value, ch_error *error) {
+    const struct row *row = find(name, error);
+    if (!row) return CH_USAGE;
+    if (strlen(value) >= RECIPE_TEXT)
+        return fail(error, CH_USAGE, "%s: expected a value of less than %d characters, found %zu", name, RECIPE_TEXT,
+                    strlen(value));
+    return set_row(recipe, row, value, error);
+}
+
+const char *ch_recipe_get(const ch_recipe *recipe, const char *name) {
+    const struct row *row = find(name, NULL);
+    ch_assert(row);
+    return recipe->text[row - table];
+}
+
+int recipe_threads(const ch_recipe *recipe) {
+    return recipe->threads ? (int)recipe->threads : parallel_default_threads();
+}
+
+ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
+    long long d_model = (long long)recipe->d_model, heads = (long long)recipe->heads;
+    if (d_model % heads)
+        return fail(error, CH_USAGE, "d-model %lld is not divisible by heads %lld: each head gets d-model / heads",
+                    d_model, heads);
+    if (recipe->position == &position_sinusoidal && d_model % 2)
+        return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
+                    d_model);
+    if (recipe->min_len > recipe->max_len)
+        return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
+                    (long long)recipe->max_len);
+    if (recipe->max_len + 1 > recipe->max_positions)
+        return fail(error, CH_USAGE,
+                    "max-len %lld needs %lld positions, one more for <sos>, and max-positions is %lld: raise "
+                    "max-positions or lower max-len",
+                    (long long)recipe->max_len, (long long)recipe->max_len + 1, (long long)recipe->max_positions);
+    return CH_OK;
+}
+
+/* ---- JSON ---- */
+
+struct js_value *recipe_to_json(const ch_recipe *recipe) {
+    struct js_value *object = js_new_object();
+    bool complete = object != NULL;
+    for (int i = 0; i < RECIPE_OPTIONS && complete; i++) {
+        const struct row *row = &table[i];
+        const char *field = (const char *)recipe + row->field;
+        struct js_value *value = row->type == WHOLE    ? js_new_int(*(const int64_t *)field)
+                                 : row->type == NUMBER ? js_new_double(*(const double *)field)
+                                                       : js_new_text(recipe->text[i]);
+        complete = js_set(object, row->option.name, value);
+    }
+    if (complete) return object;
+    js_free(object);
+    return NULL;
+}
+
+char *ch_recipe_json(const ch_recipe *recipe) {
+    struct js_value *object = recipe_to_json(recipe);
+    char *text = object ? js_dump(object, 2) : NULL;
+    js_free(object);
+    return text;
+}
+
+/* A value of a recipe file as the text that ch_recipe_set takes. */
+static ch_status value_text(const struct js_value *value, const char *where, const char *name, char *text, size_t size,
+                            ch_error *error) {
+    int64_t whole;
+    double number;
+    const char *word;
+    switch (js_kind(value)) {
+    case JS_INT:
+        if (js_int(value, where, name, &whole, error) == CH_OK) snprintf(text, size, "%lld", (long long)whole);
+        return CH_OK;
+    case JS_DOUBLE:
+        if (js_double(value, where, name, &number, error) == CH_OK) snprintf(text, size, "%.17g", number);
+        return CH_OK;
+    default:
+        if (js_text(value, where, name, &word, error) != CH_OK) return CH_USAGE;
+        if (strlen(word) >= size) return fail(error, CH_USAGE, "%s: '%s': the value is too long", where, name);
+        snprintf(text, size, "%s", word);
+        return CH_OK;
+    }
+}
+
+ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, const char *where, ch_error *error) {
+    ch_status status = js_expect(object, JS_OBJECT, where, "recipe", error);
+    if (status != CH_OK) return status;
+    ch_recipe changed = *recipe;
+    void *cursor = NULL;
+    const char *name;
+    const struct js_value *value;
+    while (js_next(object, &cursor, &name, &value)) {
+        char text[RECIPE_TEXT];
+        ch_error cause;
+        status = value_text(value, where, name, text, sizeof text, error);
+        if (status != CH_OK) return status;
+        status = ch_recipe_set(&changed, name, text, &cause);
+        if (status != CH_OK) return fail(error, status, "%s: %s", where, cause.message);
+    }
+    *recipe = changed;
+    return CH_OK;
+}
+
+enum { LARGEST_RECIPE = 1 << 20 };
+
+ch_status ch_recipe_read(ch_recipe *recipe, const char *path, ch_error *error) {
+    char *text;
+    size_t length;
+    ch_status status = file_read(path, LARGEST_RECIPE, &text, &length, error);
+    if (status != CH_OK) return status;
+    struct js_value *object;
+    status = js_parse(text, length, path, &object, error);
+    mem_free(text);
+    if (status != CH_OK) return status;
+    status = recipe_from_json(recipe, object, path, error);
+    js_free(object);
+    return status;
+}

@@ -1,0 +1,60 @@
+/*
+ * Recipe: every option of a run, in one table (recipe.c): name, type, limits, default, help. The command line, recipe
+ * files, help texts and the run folder walk it. Values are kept typed here and as the text they were given in.
+ */
+#ifndef CH_RECIPE_RECIPE_H
+#define CH_RECIPE_RECIPE_H
+
+#include "base/family.h"
+#include "base/json.h"
+#include "data/task.h"
+#include "kernels/kernels.h"
+#include "nn/ffn.h"
+#include "nn/init.h"
+#include "nn/norm.h"
+#include "nn/position.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+enum { RECIPE_OPTIONS = 26, RECIPE_TEXT = 64 };
+
+/* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
+struct rng_variant {
+    ch_variant variant;
+    bool torch;
+};
+const ch_variant *rng_row(size_t i);
+
+struct ch_recipe {
+    /* data */
+    const struct task *task;
+    int64_t min_len, max_len;
+    /* model */
+    int64_t d_model, heads, d_ff, layers, max_positions;
+    double dropout;
+    const struct norm_variant *norm;
+    const struct position_variant *position;
+    const struct ffn_variant *ffn;
+    const struct attention_core *attention;
+    /* training */
+    int64_t batch_size, steps, warmup, seed;
+    double lr, clip;
+    const struct optimizer *optimizer;
+    const struct schedule *schedule;
+    const struct init *init;
+    const struct rng_variant *rng;
+    /* run */
+    int64_t threads, log_every, save_every;
+
+    char text[RECIPE_OPTIONS][RECIPE_TEXT]; /* of each row of the table */
+};
+
+/* The recipe as a JSON object, in the table's order; NULL when memory runs out. */
+struct js_value *recipe_to_json(const ch_recipe *recipe);
+/* Sets what the object holds. where: the file, for the sentence. On an error the recipe is unchanged. */
+ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, const char *where, ch_error *error);
+
+/* The threads that were asked for, or the machine's. */
+int recipe_threads(const ch_recipe *recipe);
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * Checkpoints: model.safetensors and trainer.safetensors in checkpoints/<step>/. The folder is filled under a temporary
+ * name and renamed, then `latest` is pointed at it: whatever dies on the way, `latest` names a complete checkpoint.
+ */
+#include "base/memory.h"
+#include "io/file.h"
+#include "io/run_folder.h"
+#include "train/trainer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TRAINER_SCHEMA = 1, ITEM_NAME = PARAM_NAME + 32 };
+
+#define TORCH_STATE "rng.torch"
+static const int64_t torch_words = sizeof(struct torch_rng) / sizeof(uint32_t);
+
+/* ---- trainer.safetensors: the moments of each parameter, and the generator's words ---- */
+
+static void moment_name(char *out, const struct ch_trainer *t, int moment, const struct param *row) {
+    snprintf(out, ITEM_NAME, "%s.%s.%s", t->recipe.optimizer->variant.name, t->recipe.optimizer->moment_names[moment],
+             row->name);
+}
+
+static size_t fill_items(const struct ch_trainer *t, struct st_item *item, char *names) {
+    size_t count = 0;
+    for (int m = 0; m < t->recipe.optimizer->moments; m++)
+        for (int i = 0; i < t->model->params.count; i++) {
+            const struct param *row = &t->model->params.row[i];
+            if (!param_is_trained(row)) continue;
+            char *name = names + count * ITEM_NAME;
+            moment_name(name, t, m, row);
+            item[count++] = (struct st_item){
+                .name = name, .rank = row->rank, .shape = row->shape, .data = t->moment[m] + row->offset};
+        }
+    if (t->recipe.rng->torch)
+        item[count++] = (struct st_item){
+            .name = TORCH_STATE, .dtype = "U32", .rank = 1, .shape = &torch_words, .data = &t->torch};
+    return count;
+}
+
+static ch_status save_trainer(const struct ch_trainer *t, const char *path, ch_error *error) {
+    size_t most = (size_t)t->model->params.count * (size_t)t->recipe.optimizer->moments + 1;
+    struct st_item *item = mem_new(most, sizeof *item);
+    char *names = mem_new(most, ITEM_NAME), step[24], schema[8];
+    snprintf(step, sizeof step, "%lld", (long long)t->step);
+    snprintf(schema, sizeof schema, "%d", TRAINER_SCHEMA);
+    struct st_pair metadata[] = {{"format", "clearhead trainer"}, {"schema", schema}, {"step", step}};
+    ch_status status = item && names
+                           ? st_write(path, item, fill_items(t, item, names), metadata, 3, error)
+                           : fail_memory(error, "saving a checkpoint");
+    mem_free(item);
+    mem_free(names);
+    return status;
+}
+
+static ch_status load_moments(struct ch_trainer *t, const struct st_file *file, ch_error *error) {
+    for (int m = 0; m < t->recipe.optimizer->moments; m++)
+        for (int i = 0; i < t->model->params.count; i++) {
+            const struct param *row = &t->model->params.row[i];
+            const struct st_tensor *tensor;
+            char name[ITEM_NAME];
+            if (!param_is_trained(row)) continue;
+            moment_name(name, t, m, row);
+            ch_status status = st_expect(file, name, row->rank, row->shape, &tensor, error);
+            if (status == CH_OK) status = st_read(file, tensor, t->moment[m] + row->offset, error);
+            if (status != CH_OK) return status;
+        }
+    return CH_OK;
+}
+
+static ch_status load_torch(struct ch_trainer *t, const struct st_file *file, const char *where, ch_error *error) {
+    const struct st_tensor *tensor;
+    ch_status status = st_expect_dtype(file, TORCH_STATE, "U32", 1, &torch_words, &tensor, error);
+    if (status == CH_OK) status = st_read_bytes(file, tensor, &t->torch, error);
+    if (status == CH_OK && !torch_rng_valid(&t->torch))
+        status = fail(error, CH_FAILED, "%s: '%s' is no state of PyTorch's generator", where, TORCH_STATE);
+    return status;
+}
+
+static ch_status load_step(struct ch_trainer *t, const struct st_file *file, const char *where, ch_error *error) {
+    const char *format = st_metadata(file, "format"), *schema = st_metadata(file, "schema");
+    const char *step = st_metadata(file, "step");
+    long long value = -1;
+    char rest;
+    if (!format || strcmp(format, "clearhead trainer") != 0 || !step || sscanf(step, "%lld%c", &value, &rest) != 1 ||
+        value < 0)
+        return fail(error, CH_FAILED, "%s: expected the trainer's half of a checkpoint, with its step", where);
+    if (!schema || strcmp(schema, "1") != 0)
+        return fail(error, CH_FAILED, "%s: expected schema %d, found %s", where, TRAINER_SCHEMA,
+                    schema ? schema : "none");
+    t->step = value;
+    return CH_OK;
+}
+
+static ch_status load_trainer(struct ch_trainer *t, const char *path, ch_error *error) {
+    struct st_file *file;
+    ch_status status = st_open(path, &file, error);
+    if (status != CH_OK) return status;
+    status = load_step(t, file, path, error);
+    if (status == CH_OK) status = load_moments(t, file, error);
+    if (status == CH_OK && t->recipe.rng->torch) status = load_torch(t, file, path, error);
+    st_close(file);
+    return status;
+}
+
+/* ---- model.safetensors ---- */
+
+static ch_status load_model(struct ch_trainer *t, const char *path, ch_error *error) {
+    ch_model *saved;
+    ch_status status = ch_model_open(path, 0, &saved, error);
+    if (status != CH_OK) return status;
+    const struct params *from = &saved->params, *to = &t->model->params;
+    bool same = from->count == to->count && from->block == to->block;
+    for (int i = 0; i < to->count && same; i++)
+        same = strcmp(from->row[i].name, to->row[i].name) == 0 && from->row[i].offset == to->row[i].offset;
+    if (same)
+        memcpy(to->value, from->value, to->block * sizeof *to->value);
+    else
+        status = fail(error, CH_FAILED, "%s is not the model of this run's %s", path, RUN_RECIPE);
+    ch_model_free(saved);
+    return status;
+}
+
+ch_status checkpoint_load(struct ch_trainer *t, const char *folder, ch_error *error) {
+    char path[RUN_PATH];
+    ch_status status = run_path(path, folder, RUN_MODEL, error);
+    if (status == CH_OK) status = load_model(t, path, error);
+    if (status == CH_OK) status = run_path(path, folder, RUN_TRAINER, error);
+    if (status == CH_OK) status = load_trainer(t, path, error);
+    if (status == CH_OK) t->saved_step = t->step;
+    return status;
+}
+
+/* ---- the folder ---- */
+
+/* Removes a checkpoint folder of ours; one that is not there is fine. */
+static ch_status remove_checkpoint(const char *folder, ch_error *error) {
+    static const char *const files[] = {RUN_MODEL, RUN_TRAINER};
+    char path[RUN_PATH];
+    if (!run_exists(folder)) return CH_OK;
+    for (int i = 0; i < 2; i++) {
+        ch_status status = run_path(path, folder, files[i], error);
+        if (status != CH_OK) return status;
+        unlink(path);
+    }
+    if (rmdir(folder) != 0 && errno != ENOENT) return fail_errno(error, "cannot replace %s", folder);
+    return CH_OK;
+}
+
+static ch_status fill_folder(const struct ch_trainer *t, const char *folder, ch_error *error) {
+    char path[RUN_PATH];
+    ch_status status = file_make_folder(folder, error);
+    if (status == CH_OK) status = run_path(path, folder, RUN_MODEL, error);
+    if (status == CH_OK) status = ch_model_save(t->model, path, error);
+    if (status == CH_OK) status = run_path(path, folder, RUN_TRAINER, error);
+    if (status == CH_OK) status = save_trainer(t, path, error);
+    return status == CH_OK ? file_sync_folder(folder, error) : status;
+}
+
+ch_status checkpoint_save(struct ch_trainer *t, ch_error *error) {
+    if (t->saved_step == t->step) return CH_OK;
+    char checkpoints[RUN_PATH], temporary[RUN_PATH], final[RUN_PATH], latest[RUN_PATH], name[32];
+    int length = snprintf(name, sizeof name, "%lld\n", (long long)t->step);
+    ch_status status = run_path(checkpoints, t->folder, RUN_CHECKPOINTS, error);
+    if (status == CH_OK) status = run_path(temporary, checkpoints, "unfinished", error);
+    if (status == CH_OK) status = run_path(latest, checkpoints, RUN_LATEST, error);
+    if (status == CH_OK) status = file_make_folder(checkpoints, error);
+    if (status == CH_OK) status = remove_checkpoint(temporary, error);
+    if (status == CH_OK) status = fill_folder(t, temporary, error);
+    if (status != CH_OK) {
+        remove_checkpoint(temporary, NULL);
+        return status;
+    }
+    name[length - 1] = '\0';
+    status = run_path(final, checkpoints, name, error);
+    if (status == CH_OK) status = remove_checkpoint(final, error); /* complete, but not yet pointed at when we died */
+    if (status == CH_OK) status = file_rename(temporary, final, error);
+    name[length - 1] = '\n';
+    if (status == CH_OK) status = file_write(latest, name, (size_t)length, error);
+    if (status == CH_OK) t->saved_step = t->step;
+    return status;
+}

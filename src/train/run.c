@@ -1,0 +1,163 @@
+/* A run in its folder: recipe, log, checkpoints, result; started new or resumed. */
+#include "base/memory.h"
+#include "io/file.h"
+#include "io/run_folder.h"
+#include "train/trainer.h"
+
+#include <string.h>
+
+static ch_status write_recipe(const struct ch_trainer *t, ch_error *error) {
+    char path[RUN_PATH];
+    ch_status status = run_path(path, t->folder, RUN_RECIPE, error);
+    if (status != CH_OK) return status;
+    char *text = ch_recipe_json(&t->recipe);
+    if (!text) return fail_memory(error, "the recipe");
+    size_t length = strlen(text);
+    text[length] = '\n'; /* in place of the terminator */
+    status = file_write(path, text, length + 1, error);
+    mem_free(text);
+    return status;
+}
+
+static ch_status open_folder(struct ch_trainer *t, const char *folder, ch_error *error) {
+    char path[RUN_PATH];
+    t->folder = mem_copy_string(folder);
+    if (!t->folder) return fail_memory(error, "a run");
+    ch_status status = file_make_folder(folder, error);
+    if (status == CH_OK) status = write_recipe(t, error);
+    if (status == CH_OK) status = run_path(path, folder, RUN_LOG, error);
+    return status == CH_OK ? log_open(&t->log, path, t->step, error) : status;
+}
+
+static ch_status refuse_old_run(const char *folder, ch_error *error) {
+    static const char *const traces[] = {RUN_RECIPE, RUN_MODEL, RUN_LOG, RUN_CHECKPOINTS};
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+        char path[RUN_PATH];
+        ch_status status = run_path(path, folder, traces[i], error);
+        if (status != CH_OK) return status;
+        if (run_exists(path))
+            return fail(error, CH_FAILED,
+                        "%s already holds a run (%s is there): continue it with --resume, or choose another folder",
+                        folder, traces[i]);
+    }
+    return CH_OK;
+}
+
+/* Hands the trainer over, or frees it. */
+static ch_status deliver(struct ch_trainer *t, ch_status status, ch_trainer **out) {
+    *out = status == CH_OK ? t : NULL;
+    if (status != CH_OK) ch_trainer_free(t);
+    return status;
+}
+
+ch_status ch_trainer_new(const ch_recipe *recipe, const char *folder, ch_trainer **out, ch_error *error) {
+    struct ch_trainer *t = NULL;
+    *out = NULL;
+    ch_status status = folder ? refuse_old_run(folder, error) : CH_OK;
+    if (status == CH_OK) status = trainer_new(recipe, &t, error);
+    if (status == CH_OK && folder) status = open_folder(t, folder, error);
+    return deliver(t, status, out);
+}
+
+/* ---- resuming ---- */
+
+static ch_status apply_changes(ch_recipe *recipe, const ch_recipe *changes, const char *const *changed, size_t count,
+                               ch_error *error) {
+    static const char *const allowed[] = {"steps", "threads", "log-every", "save-every"};
+    for (size_t i = 0; i < count; i++) {
+        bool may = false;
+        for (size_t a = 0; a < sizeof allowed / sizeof *allowed; a++) may = may || strcmp(changed[i], allowed[a]) == 0;
+        const char *value = ch_recipe_get(changes, changed[i]), *old = ch_recipe_get(recipe, changed[i]);
+        if (!may && strcmp(value, old) != 0)
+            return fail(error, CH_USAGE,
+                        "%s cannot change when a run is resumed: it has '%s', found '%s'; steps, threads, log-every and "
+                        "save-every can",
+                        changed[i], old, value);
+        ch_status status = ch_recipe_set(recipe, changed[i], value, error);
+        if (status != CH_OK) return status;
+    }
+    return CH_OK;
+}
+
+static ch_status read_run_recipe(const char *folder, ch_recipe *recipe, ch_error *error) {
+    char path[RUN_PATH];
+    ch_status status = run_path(path, folder, RUN_RECIPE, error);
+    if (status == CH_OK && !run_exists(path))
+        status = fail(error, CH_FAILED, "%s: expected the folder of a run, and it holds no %s", folder, RUN_RECIPE);
+    return status == CH_OK ? ch_recipe_read(recipe, path, error) : status;
+}
+
+/* A run that died before its first checkpoint starts again from step 0. */
+static ch_status load_latest(struct ch_trainer *t, const char *folder, ch_error *error) {
+    char path[RUN_PATH], latest[RUN_PATH];
+    ch_status status = run_path(path, folder, RUN_CHECKPOINTS "/" RUN_LATEST, error);
+    if (status != CH_OK || !run_exists(path)) return status;
+    status = run_latest(latest, folder, error);
+    return status == CH_OK ? checkpoint_load(t, latest, error) : status;
+}
+
+static ch_status resume(const char *folder, const ch_recipe *recipe, ch_trainer **out, ch_error *error) {
+    struct ch_trainer *t = NULL;
+    ch_status status = trainer_new(recipe, &t, error);
+    if (status == CH_OK) status = load_latest(t, folder, error);
+    if (status == CH_OK && t->step > recipe->steps)
+        status = fail(error, CH_USAGE, "steps: the run has taken %lld steps already, found %lld", (long long)t->step,
+                      (long long)recipe->steps);
+    if (status == CH_OK) status = open_folder(t, folder, error);
+    return deliver(t, status, out);
+}
+
+ch_status ch_trainer_resume(const char *folder, const ch_recipe *changes, const char *const *changed, size_t count,
+                            ch_trainer **out, ch_error *error) {
+    *out = NULL;
+    ch_recipe *recipe;
+    ch_status status = ch_recipe_new(&recipe, error);
+    if (status != CH_OK) return status;
+    status = read_run_recipe(folder, recipe, error);
+    if (status == CH_OK) status = apply_changes(recipe, changes, changed, count, error);
+    if (status == CH_OK) status = resume(folder, recipe, out, error);
+    ch_recipe_free(recipe);
+    return status;
+}
+
+/* ---- running ---- */
+
+static ch_status write_log(struct ch_trainer *t, const ch_step *step, ch_error *error) {
+    struct js_value *line = js_new_object();
+    bool complete = line && js_set(line, "schema", js_new_int(1)) && js_set(line, "step", js_new_int(step->step)) &&
+                    js_set(line, "loss", js_new_double(step->loss)) &&
+                    js_set(line, "grad_norm", js_new_double(step->grad_norm)) &&
+                    js_set(line, "lr", js_new_double(step->lr)) &&
+                    js_set(line, "next_lr", js_new_double(step->next_lr));
+    if (complete) return log_line(&t->log, line, error);
+    js_free(line);
+    return fail_memory(error, "a line of the log");
+}
+
+static ch_status save_result(struct ch_trainer *t, ch_error *error) {
+    char path[RUN_PATH];
+    ch_status status = checkpoint_save(t, error);
+    if (status == CH_OK) status = run_path(path, t->folder, RUN_MODEL, error);
+    return status == CH_OK ? ch_model_save(t->model, path, error) : status;
+}
+
+/* What a step leaves in the folder. */
+static ch_status record(struct ch_trainer *t, const ch_step *step, ch_error *error) {
+    ch_status status = step->log ? write_log(t, step, error) : CH_OK;
+    if (status == CH_OK && step->step % t->recipe.save_every == 0) status = checkpoint_save(t, error);
+    return status;
+}
+
+ch_status ch_trainer_run(ch_trainer *t, ch_step_function each, void *context, ch_error *error) {
+    while (t->step < t->recipe.steps) {
+        ch_step step;
+        ch_status status = ch_trainer_step(t, &step, error);
+        if (status == CH_OK && t->folder) status = record(t, &step, error);
+        if (status != CH_OK) return status;
+        if (!each || each(&step, context)) continue;
+        if (step.step == step.steps) break; /* it is done anyway */
+        if (t->folder) status = checkpoint_save(t, error);
+        return status == CH_OK ? fail(error, CH_STOPPED, "stopped after step %lld", (long long)t->step) : status;
+    }
+    return t->folder ? save_result(t, error) : CH_OK;
+}

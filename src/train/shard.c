@@ -1,0 +1,55 @@
+#include "train/shard.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+ch_status shard_new(struct shard *shard, const struct ch_model *model, const struct pass *pass,
+                    const struct batch_limits *limits, bool backward, ch_error *error) {
+    *shard = (struct shard){0};
+    int sources, targets;
+    if (__builtin_mul_overflow(limits->sequences, limits->source, &sources) ||
+        __builtin_mul_overflow(limits->sequences, limits->target, &targets))
+        return fail(error, CH_NO_MEMORY, "a batch of %d sequences of %d tokens has more rows than can be counted",
+                    limits->sequences, limits->target);
+    ch_status status = workspace_new(&shard->workspace, model, pass, limits, backward, error);
+    if (status != CH_OK) return status;
+    bool complete = batch_buffer_new(&shard->source, limits->sequences, sources) &&
+                    batch_buffer_new(&shard->target, limits->sequences, targets);
+    shard->label = mem_new((size_t)targets, sizeof *shard->label);
+    if (complete && shard->label) return CH_OK;
+    shard_free(shard);
+    return fail_memory(error, "a batch");
+}
+
+void shard_free(struct shard *shard) {
+    workspace_free(&shard->workspace);
+    batch_buffer_free(&shard->source);
+    batch_buffer_free(&shard->target);
+    mem_free(shard->label);
+    *shard = (struct shard){0};
+}
+
+void shard_load(struct shard *shard, const struct ch_examples *examples, int first, int count) {
+    batch_clear(&shard->source);
+    batch_clear(&shard->target);
+    for (int i = first; i < first + count; i++) {
+        ch_sequence source = ch_examples_source(examples, (size_t)i), target = ch_examples_target(examples, (size_t)i);
+        int *token = batch_add(&shard->source, (int)source.length, 0, (uint32_t)i);
+        memcpy(token, source.tokens, source.length * sizeof *token);
+        int *label = shard->label + shard->target.view.rows;
+        token = batch_add(&shard->target, (int)target.length - 1, 0, (uint32_t)i);
+        memcpy(token, target.tokens, (target.length - 1) * sizeof *token); /* all but the last: shifted right */
+        memcpy(label, target.tokens + 1, (target.length - 1) * sizeof *label);
+    }
+}
+
+void shard_run(struct shard *shard, const struct ch_model *model, struct pass pass, real scale) {
+    pass.params = &model->params;
+    pass.arena = &shard->workspace.arena;
+    arena_reset(pass.arena, 0);
+    real *logits = model_forward(&pass, model, shard->source.token, &shard->source.view, shard->target.token,
+                                 &shard->target.view, &shard->workspace.saved);
+    int vocab = ch_vocab_size(&model->vocab);
+    shard->loss = cross_entropy(logits, logits, shard->label, -1, scale, shard->target.view.rows, vocab);
+    if (pass.grad) encoder_decoder_backward(&pass, &model->net, logits, &shard->workspace.saved);
+}

@@ -1,0 +1,28 @@
+/*
+ * Shards: a batch is cut into a few pieces, each carried forward and backward whole by one thread. Their number and
+ * the order in which their gradients are added do not depend on the number of threads, so the result does not either.
+ */
+#ifndef CH_TRAIN_SHARD_H
+#define CH_TRAIN_SHARD_H
+
+#include "data/examples.h"
+#include "model/model.h"
+
+struct shard {
+    struct workspace workspace;
+    struct batch_buffer source, target; /* target: the decoder's input, shifted right */
+    int *label;                         /* (rows of target) what each row must predict */
+    struct loss loss;                   /* of the last pass */
+};
+
+ch_status shard_new(struct shard *shard, const struct ch_model *model, const struct pass *pass,
+                    const struct batch_limits *limits, bool backward, ch_error *error);
+void shard_free(struct shard *shard);
+
+/* Takes examples first..first + count - 1: sources, decoder inputs and labels, packed. */
+void shard_load(struct shard *shard, const struct ch_examples *examples, int first, int count);
+
+/* One forward pass; the loss, and the gradient of the logits times scale. With pass->grad, backward too. */
+void shard_run(struct shard *shard, const struct ch_model *model, struct pass pass, real scale);
+
+#endif

@@ -1,0 +1,260 @@
+#include "train/trainer.h"
+#include "base/memory.h"
+#include "base/parallel.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { CHUNK = 16384 }; /* elements of a piece of the gradient: fixed, so that sums do not depend on threads */
+
+/* ---- building ---- */
+
+static int least(int64_t a, int64_t b) {
+    return (int)(a < b ? a : b);
+}
+
+/* PyTorch's generator draws whole batches in order: one shard. */
+static int shards_of(const ch_recipe *recipe) {
+    return recipe->rng->torch ? 1 : least(TRAIN_SHARDS, recipe->batch_size);
+}
+
+static struct batch_limits shard_limits(const ch_recipe *recipe) {
+    int shards = shards_of(recipe);
+    return (struct batch_limits){(int)((recipe->batch_size + shards - 1) / shards), (int)recipe->max_len,
+                                 (int)recipe->max_len + 1};
+}
+
+struct pass trainer_pass(struct ch_trainer *trainer, int64_t step) {
+    const ch_recipe *recipe = &trainer->recipe;
+    return (struct pass){.core = recipe->attention,
+                         .dropout = recipe->dropout == 0 ? DROPOUT_OFF
+                                    : recipe->rng->torch ? DROPOUT_TORCH
+                                                         : DROPOUT_PHILOX,
+                         .dropout_rate = RC(recipe->dropout),
+                         .dropout_key = philox_derive((uint64_t)recipe->seed, PHILOX_DROPOUT, (uint64_t)step),
+                         .torch = &trainer->torch};
+}
+
+static struct pass measuring_pass(const ch_recipe *recipe) {
+    return (struct pass){.core = recipe->attention,
+                         .dropout = recipe->dropout == 0 ? DROPOUT_OFF
+                                    : recipe->rng->torch ? DROPOUT_TORCH
+                                                         : DROPOUT_PHILOX,
+                         .dropout_rate = RC(recipe->dropout)};
+}
+
+struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe) {
+    struct trainer_memory memory = {0};
+    uint64_t shards = (uint64_t)shards_of(recipe), lanes = (uint64_t)least(TRAIN_LANES, (int64_t)shards);
+    uint64_t block = mem_times(model->params.trained, sizeof(real));
+    struct batch_limits limits = shard_limits(recipe);
+    struct pass pass = measuring_pass(recipe);
+    struct encoder_decoder_saved saved;
+    memory.parameters = mem_times(model->params.block, sizeof(real));
+    memory.gradients = mem_times(block, lanes);
+    memory.moments = mem_times(block, (uint64_t)recipe->optimizer->moments);
+    uint64_t rows = mem_times((uint64_t)limits.sequences, (uint64_t)limits.source + (uint64_t)limits.target);
+    memory.batches = mem_times(mem_times(rows, 4 * sizeof(int)), shards);
+    if (encoder_decoder_saved_new(&saved, &model->net)) {
+        memory.activations = mem_times(workspace_measure(model, &pass, &limits, true, &saved), shards);
+        encoder_decoder_saved_free(&saved);
+    }
+    return memory;
+}
+
+static ch_status check_memory(const struct ch_model *model, const ch_recipe *recipe, ch_error *error) {
+    struct trainer_memory memory = trainer_measure(model, recipe);
+    uint64_t total = mem_plus(mem_plus(memory.parameters, memory.gradients), mem_plus(memory.moments, memory.activations));
+    return memory_check("training this recipe needs", mem_plus(total, memory.batches), error);
+}
+
+static ch_status new_state(struct ch_trainer *t, ch_error *error) {
+    bool complete = true;
+    for (int m = 0; m < t->recipe.optimizer->moments; m++)
+        complete = complete && (t->moment[m] = params_new_block(&t->model->params));
+    for (int lane = 0; lane < t->lanes; lane++)
+        complete = complete && (t->grad[lane] = params_new_block(&t->model->params));
+    t->chunks = (int)((t->model->params.trained + CHUNK - 1) / CHUNK);
+    t->chunk_norm = mem_new((size_t)t->chunks, sizeof *t->chunk_norm);
+    return complete && t->chunk_norm ? CH_OK : fail_memory(error, "the optimiser's state");
+}
+
+static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
+    struct batch_limits limits = shard_limits(&t->recipe);
+    struct pass pass = measuring_pass(&t->recipe);
+    ch_status status = CH_OK;
+    for (int s = 0; s < t->shards && status == CH_OK; s++)
+        status = shard_new(&t->shard[s], t->model, &pass, &limits, true, error);
+    if (status != CH_OK) return status;
+    return examples_init(&t->examples, (int)t->recipe.batch_size, (int)t->recipe.max_len, t->recipe.task->symbols,
+                         error);
+}
+
+/* The optimiser's blocks of memory are only taken when all of them together fit. */
+static ch_status build(struct ch_trainer *t, ch_error *error) {
+    ch_status status = model_of_recipe(&t->recipe, &t->model, error);
+    if (status == CH_OK) status = check_memory(t->model, &t->recipe, error);
+    if (status != CH_OK) return status;
+    torch_rng_seed(&t->torch, (uint64_t)t->recipe.seed);
+    status = model_fill(t->model, &t->recipe, t->recipe.rng->torch ? &t->torch : NULL, error);
+    if (status == CH_OK) status = new_state(t, error);
+    return status == CH_OK ? new_shards(t, error) : status;
+}
+
+ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **out, ch_error *error) {
+    *out = NULL;
+    struct ch_trainer *t = mem_new(1, sizeof *t);
+    if (!t) return fail_memory(error, "a trainer");
+    t->recipe = *recipe;
+    t->log.descriptor = -1;
+    t->saved_step = -1;
+    t->shards = shards_of(recipe);
+    t->lanes = least(TRAIN_LANES, t->shards);
+    t->threads = recipe_threads(recipe);
+    ch_assert(recipe->optimizer->moments <= MOST_MOMENTS);
+    ch_status status = build(t, error);
+    if (status == CH_OK)
+        *out = t;
+    else
+        ch_trainer_free(t);
+    return status;
+}
+
+void ch_trainer_free(ch_trainer *t) {
+    if (!t) return;
+    log_close(&t->log);
+    mem_free(t->folder);
+    for (int m = 0; m < MOST_MOMENTS; m++) mem_free_aligned(t->moment[m]);
+    for (int lane = 0; lane < TRAIN_LANES; lane++) mem_free_aligned(t->grad[lane]);
+    for (int s = 0; s < TRAIN_SHARDS; s++) shard_free(&t->shard[s]);
+    mem_free(t->chunk_norm);
+    examples_release(&t->examples);
+    ch_model_free(t->model);
+    mem_free(t);
+}
+
+const ch_recipe *ch_trainer_recipe(const ch_trainer *trainer) {
+    return &trainer->recipe;
+}
+
+const ch_model *ch_trainer_model(const ch_trainer *trainer) {
+    return trainer->model;
+}
+
+/* ---- one step ---- */
+
+static void draw(struct ch_trainer *t) {
+    struct example_stream stream = {.task = t->recipe.task,
+                                    .min_length = (int)t->recipe.min_len,
+                                    .max_length = (int)t->recipe.max_len,
+                                    .seed = (uint64_t)t->recipe.seed,
+                                    .use = PHILOX_DATA,
+                                    .torch = t->recipe.rng->torch ? &t->torch : NULL};
+    int count = (int)t->recipe.batch_size;
+    examples_draw(&t->examples, &stream, (uint64_t)t->step + 1, 0, count);
+    for (int s = 0; s < t->shards; s++) {
+        int first = (int)((int64_t)count * s / t->shards), end = (int)((int64_t)count * (s + 1) / t->shards);
+        shard_load(&t->shard[s], &t->examples, first, end - first);
+    }
+}
+
+real trainer_scale(const struct ch_trainer *t) {
+    int64_t tokens = 0;
+    for (int s = 0; s < t->shards; s++) tokens += t->shard[s].target.view.rows;
+    return RC(1.0 / (double)tokens);
+}
+
+static void run_lane(int lane, void *context) {
+    struct ch_trainer *t = context;
+    struct pass pass = trainer_pass(t, t->step + 1);
+    pass.grad = t->grad[lane];
+    memset(pass.grad, 0, t->model->params.trained * sizeof(real));
+    for (int s = lane; s < t->shards; s += t->lanes) shard_run(&t->shard[s], t->model, pass, trainer_scale(t));
+}
+
+static size_t chunk_length(const struct ch_trainer *t, int chunk) {
+    size_t from = (size_t)chunk * CHUNK, left = t->model->params.trained - from;
+    return left < CHUNK ? left : CHUNK;
+}
+
+/* Adds the lanes' gradients, always in the same order, and takes the norm of the piece. */
+static void reduce_chunk(int chunk, void *context) {
+    struct ch_trainer *t = context;
+    size_t from = (size_t)chunk * CHUNK, length = chunk_length(t, chunk);
+    for (int lane = 1; lane < t->lanes; lane++) add(t->grad[0] + from, t->grad[lane] + from, length);
+    t->chunk_norm[chunk] = sum_of_squares(t->grad[0] + from, length);
+}
+
+struct update {
+    struct ch_trainer *trainer;
+    real grad_scale;
+    double lr;
+};
+
+static void update_chunk(int chunk, void *context) {
+    struct update *u = context;
+    struct ch_trainer *t = u->trainer;
+    t->recipe.optimizer->update(t->model->params.value, t->moment, t->grad[0], u->grad_scale, u->lr, t->step + 1,
+                                (size_t)chunk * CHUNK, chunk_length(t, chunk));
+}
+
+static double gradient_norm(struct ch_trainer *t) {
+    parallel_for(t->chunks, t->threads, reduce_chunk, t);
+    double sum = 0;
+    for (int chunk = 0; chunk < t->chunks; chunk++) sum += t->chunk_norm[chunk];
+    return sqrt(sum);
+}
+
+static double mean_loss(const struct ch_trainer *t) {
+    double sum = 0;
+    int64_t count = 0;
+    for (int s = 0; s < t->shards; s++) {
+        sum += t->shard[s].loss.sum;
+        count += t->shard[s].loss.count;
+    }
+    return sum / (double)count;
+}
+
+static double rate_of(const struct ch_trainer *t, int64_t step) {
+    const ch_recipe *r = &t->recipe;
+    return r->schedule->rate(r->lr, r->warmup, r->steps, step);
+}
+
+/* Scales the norm down to the limit; PyTorch's clip_grad_norm_ has the 1e-6. */
+static void update_parameters(struct ch_trainer *t, double norm) {
+    double limit = t->recipe.clip, scale = limit > 0 ? limit / (norm + 1e-6) : 1;
+    struct update update = {.trainer = t, .grad_scale = RC(scale < 1 ? scale : 1), .lr = rate_of(t, t->step + 1)};
+    parallel_for(t->chunks, t->threads, update_chunk, &update);
+}
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
+    double started = seconds_now();
+    struct torch_rng before = t->torch;
+    draw(t);
+    struct torch_rng drawn = t->torch;
+    parallel_for(t->lanes, t->threads, run_lane, t);
+    double norm = gradient_norm(t), loss = mean_loss(t);
+    if (!isfinite(loss) || !isfinite(norm)) {
+        ch_status status = trainer_blame(t, &drawn, loss, norm, error);
+        t->torch = before;
+        return status;
+    }
+    update_parameters(t, norm);
+    t->step++;
+    int64_t steps = t->recipe.steps;
+    *out = (ch_step){.step = t->step,
+                     .steps = steps,
+                     .loss = loss,
+                     .grad_norm = norm,
+                     .lr = rate_of(t, t->step),
+                     .next_lr = rate_of(t, t->step + 1),
+                     .seconds = seconds_now() - started,
+                     .log = t->step == 1 || t->step % t->recipe.log_every == 0 || t->step == steps};
+    return CH_OK;
+}

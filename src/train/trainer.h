@@ -1,0 +1,52 @@
+/* Trainer: model, optimiser state and position in the stream of examples; one step at a time. run.c adds the folder. */
+#ifndef CH_TRAIN_TRAINER_H
+#define CH_TRAIN_TRAINER_H
+
+#include "io/log.h"
+#include "train/shard.h"
+
+/* Pieces of a batch, and buffers that gradients are added into: lane l takes shards l, l + lanes, ... */
+enum { TRAIN_SHARDS = 4, TRAIN_LANES = 2, MOST_MOMENTS = 4 };
+
+struct ch_trainer {
+    ch_recipe recipe;
+    struct ch_model *model;
+    int64_t step; /* steps taken */
+    struct torch_rng torch; /* of --rng torch: state after `step` steps */
+    real *moment[MOST_MOMENTS];
+
+    int shards, lanes, threads;
+    struct shard shard[TRAIN_SHARDS];
+    real *grad[TRAIN_LANES]; /* the sum ends in the first */
+    struct ch_examples examples;
+    double *chunk_norm; /* squared norm of each piece of the gradient */
+    int chunks;
+
+    char *folder; /* of the run; NULL: nothing is written */
+    struct log log;
+    int64_t saved_step; /* of the newest checkpoint; -1: none */
+};
+
+/* Builds everything for a recipe, with fresh weights at step 0. */
+ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **trainer, ch_error *error);
+
+/* Bytes of each part of training, measured without allocating them. */
+struct trainer_memory {
+    uint64_t parameters, gradients, moments, activations, batches;
+};
+struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe);
+
+/* The sentence for a step that is not finite: names the first tensor, in the order of computation, that is not. */
+ch_status trainer_blame(struct ch_trainer *trainer, const struct torch_rng *before, double loss, double norm,
+                        ch_error *error);
+
+/* The pass of a step, without arena and gradient. */
+struct pass trainer_pass(struct ch_trainer *trainer, int64_t step);
+/* 1 / (real target tokens of the batch): the loss is a mean. */
+real trainer_scale(const struct ch_trainer *trainer);
+
+/* checkpoints/<step>/ in the run folder, whole or not at all. */
+ch_status checkpoint_save(struct ch_trainer *trainer, ch_error *error);
+ch_status checkpoint_load(struct ch_trainer *trainer, const char *folder, ch_error *error);
+
+#endif
