@@ -93,8 +93,8 @@ ch_status ch_text_attention(const ch_attention *a, const ch_plot_options *option
     *text = NULL;
     ch_status status = view_new(&view, a, options, error);
     if (status != CH_OK) return status;
-    status = text_heatmap(&view.grid, options->colours, options->columns ? options->columns : DEFAULT_COLUMNS, text,
-                          error);
+    status =
+        text_heatmap(&view.grid, options->colours, options->columns ? options->columns : DEFAULT_COLUMNS, text, error);
     view_free(&view);
     return status;
 }

@@ -1,5 +1,5 @@
-/* ch_summary: the lesson's table of parameters, walked off the parameter table, and the memory of training and decoding,
- * measured by walks that allocate nothing. */
+/* ch_summary: the lesson's table of parameters, walked off the parameter table, and the memory of training and
+ * decoding, measured by walks that allocate nothing. */
 #include "base/memory.h"
 #include "decode/session.h"
 #include "train/trainer.h"
@@ -55,7 +55,8 @@ static void add_layers(struct ch_summary *s, const struct ch_model *model, const
     const struct params *params = &model->params;
     int layers = model->config.layers;
     char part[PART_NAME];
-    int64_t all = count_of(params, prefix, ""), norms = count_of(params, prefix, ".n") - count_of(params, prefix, ".net");
+    int64_t all = count_of(params, prefix, ""),
+            norms = count_of(params, prefix, ".n") - count_of(params, prefix, ".net");
     snprintf(part, sizeof part, "%s layers (x%d)", name, layers);
     if (plain && attentions == 1)
         add_part(s, part, true, all, "%d x (%lld + %lld + %lld)", layers, (long long)attention, (long long)ffn,

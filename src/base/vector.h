@@ -3,10 +3,13 @@
 #ifndef CH_BASE_VECTOR_H
 #define CH_BASE_VECTOR_H
 
-#if defined(CH_VECTOR) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define VECTORISED __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#if defined(CH_VECTOR) && defined(__x86_64__) && __GNUC__ >= 12 && !defined(__clang__)
+#define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define VECTORISED
 #endif
+
+/* A helper of such a function: compiled into each of its copies, and so for their instruction sets. */
+#define VECTOR_HELPER static inline __attribute__((always_inline))
 
 #endif

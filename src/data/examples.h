@@ -15,14 +15,14 @@ struct example_stream {
     const struct task *task;
     int min_length, max_length;
     uint64_t seed;
-    enum philox_use use;      /* training or evaluation */
-    struct torch_rng *torch;  /* NULL: Philox */
+    enum philox_use use;     /* training or evaluation */
+    struct torch_rng *torch; /* NULL: Philox */
 };
 
 struct ch_examples {
     struct ch_vocab vocab;
-    int count, capacity, longest;     /* longest: the most symbols a source can have */
-    int *source, *target;             /* (capacity, longest), (capacity, longest + 2) */
+    int count, capacity, longest; /* longest: the most symbols a source can have */
+    int *source, *target;         /* (capacity, longest), (capacity, longest + 2) */
     int *source_length, *target_length;
 };
 

@@ -78,8 +78,7 @@ ch_status ch_vocab_parse(const ch_vocab *vocab, const char *text, int *tokens, s
                         *count + 1, shown, word,
                         token < 0 ? "not in the vocabulary" : "a special token, which a source does not hold",
                         vocab->symbols - 1);
-        if (*count == capacity)
-            return fail(error, CH_FAILED, "more than %zu tokens, the most that fit", capacity);
+        if (*count == capacity) return fail(error, CH_FAILED, "more than %zu tokens, the most that fit", capacity);
         tokens[(*count)++] = token;
         word += length;
     }

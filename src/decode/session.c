@@ -4,8 +4,7 @@
 #include <string.h>
 
 static struct pass inference(const struct ch_model *model, struct arena *arena) {
-    return (struct pass){
-        .params = &model->params, .arena = arena, .core = &attention_fused, .dropout = DROPOUT_OFF};
+    return (struct pass){.params = &model->params, .arena = arena, .core = &attention_fused, .dropout = DROPOUT_OFF};
 }
 
 /* ---- memory ---- */

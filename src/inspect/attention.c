@@ -99,8 +99,8 @@ static ch_status walk(struct ch_attention *a, const struct ch_model *model, ch_e
 }
 
 /* The answer with its EOS into a->generated. */
-static ch_status take_answer(struct ch_attention *a, const struct ch_model *model, ch_sequence source,
-                             ch_answer answer, ch_error *error) {
+static ch_status take_answer(struct ch_attention *a, const struct ch_model *model, ch_sequence source, ch_answer answer,
+                             ch_error *error) {
     int rows = (int)answer.length + answer.ended;
     ch_status status = allocate(a, model, source, rows, error);
     if (status != CH_OK) return status;

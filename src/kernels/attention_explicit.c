@@ -130,8 +130,8 @@ static void backward(real *dq, real *dk, real *dv, real *scratch, const struct s
     for (int b = 0; b < s->query->sequences; b++)
         for (int h = 0; h < s->heads; h++) {
             struct place at = place_of(s, b, h);
-            backward_place(dq, dk, dv, scratch, s, &at, dout, saved + at.packed, weights + at.packed, q, ldq, k, ldk,
-                           v, ldv);
+            backward_place(dq, dk, dv, scratch, s, &at, dout, saved + at.packed, weights + at.packed, q, ldq, k, ldk, v,
+                           ldv);
         }
 }
 

@@ -67,7 +67,7 @@ static size_t row_at(const struct scores *s, const struct tile *t, int i) {
 }
 
 /* (keys, Dh) with rows ld apart -> (Dh, padded) */
-static inline void transpose(real *to, const real *from, int ld, int keys, int padded, int d_head) {
+VECTOR_HELPER void transpose(real *to, const real *from, int ld, int keys, int padded, int d_head) {
     for (int d = 0; d < d_head; d++) {
         real *row = to + (size_t)d * (size_t)padded;
         for (int j = 0; j < keys; j++) row[j] = from[(size_t)j * (size_t)ld + (size_t)d];
@@ -76,7 +76,7 @@ static inline void transpose(real *to, const real *from, int ld, int keys, int p
 }
 
 /* x (padded) = a (Dh) times tile (Dh, padded), for the first `visible` keys and what shares their vectors. */
-static inline void row_times_tile(real *x, const real *a, const real *tile, int padded, int visible, int d_head) {
+VECTOR_HELPER void row_times_tile(real *x, const real *a, const real *tile, int padded, int visible, int d_head) {
     for (int first = 0; first < visible; first += LANES) {
         real lane[LANES] = {0};
         for (int d = 0; d < d_head; d++)
@@ -86,7 +86,7 @@ static inline void row_times_tile(real *x, const real *a, const real *tile, int 
 }
 
 /* y (Dh) += sum_j w_j rows_j */
-static inline void add_weighted_rows(real *y, const real *w, const real *rows, int ld, int visible, int d_head) {
+VECTOR_HELPER void add_weighted_rows(real *y, const real *w, const real *rows, int ld, int visible, int d_head) {
     for (int j = 0; j < visible; j++) {
         const real *row = rows + (size_t)j * (size_t)ld;
         for (int d = 0; d < d_head; d++) y[d] += w[j] * row[d];
@@ -94,7 +94,7 @@ static inline void add_weighted_rows(real *y, const real *w, const real *rows, i
 }
 
 /* rows_j += w_j a */
-static inline void add_outer(real *rows, int ld, const real *w, const real *a, int visible, int d_head) {
+VECTOR_HELPER void add_outer(real *rows, int ld, const real *w, const real *a, int visible, int d_head) {
     for (int j = 0; j < visible; j++) {
         real *row = rows + (size_t)j * (size_t)ld;
         for (int d = 0; d < d_head; d++) row[d] += w[j] * a[d];
@@ -110,14 +110,14 @@ static const uint8_t *mask_of(const struct scores *s, const struct tile *t, int 
 }
 
 /* Makes p of query i again: exp(x - maximum) / sum. */
-static inline void weights_again(const struct tile *t, const struct scores *s, int i, int visible, const real *q,
+VECTOR_HELPER void weights_again(const struct tile *t, const struct scores *s, int i, int visible, const real *q,
                                  int ldq, const real *maximum, const real *sum) {
     row_times_tile(t->p, q + query_at(s, t, i, ldq), t->keys_t, t->padded, visible, s->d_head);
     scores_apply(t->p, s, t->b, i);
     softmax_again(t->p, visible, maximum[row_at(s, t, i)], sum[row_at(s, t, i)]);
 }
 
-static inline void forward_tile(real *out, real *maximum, real *sum, const struct tile *t, const struct scores *s,
+VECTOR_HELPER void forward_tile(real *out, real *maximum, real *sum, const struct tile *t, const struct scores *s,
                                 const real *q, int ldq, const real *v, int ldv) {
     for (int i = 0; i < t->queries; i++) {
         int visible = scores_visible(s, t->b, i);
@@ -149,9 +149,9 @@ VECTORISED static void forward(real *out, real *saved, real *scratch, const stru
         }
 }
 
-static inline void backward_tile(real *dq, real *dk, real *dv, const struct tile *t, const struct scores *s,
-                                 const real *dout, const real *out, const real *maximum, const real *sum,
-                                 const real *q, int ldq, const real *k, int ldk, int ldv) {
+VECTOR_HELPER void backward_tile(real *dq, real *dk, real *dv, const struct tile *t, const struct scores *s,
+                                 const real *dout, const real *out, const real *maximum, const real *sum, const real *q,
+                                 int ldq, const real *k, int ldk, int ldv) {
     real factor = s->dropout.rate == 0 ? 1 : dropout_factor(&s->dropout);
     size_t first_key = (size_t)s->key->offset[t->b], column = (size_t)t->kv * (size_t)s->d_head;
     real *dk_rows = dk + first_key * (size_t)ldk + column, *dv_rows = dv + first_key * (size_t)ldv + column;
@@ -192,7 +192,7 @@ VECTORISED static void backward(real *dq, real *dk, real *dv, real *scratch, con
 }
 
 VECTORISED static void map_tile(real *weights, const struct tile *t, const struct scores *s, const real *maximum,
-                                    const real *sum, const real *q, int ldq) {
+                                const real *sum, const real *q, int ldq) {
     for (int i = 0; i < t->queries; i++) {
         int visible = scores_visible(s, t->b, i);
         weights_again(t, s, i, visible, q, ldq, maximum, sum);

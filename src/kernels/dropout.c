@@ -38,8 +38,8 @@ void dropout_forward(real *y, uint8_t *keep, const real *x, const struct dropout
     for (int row = 0; row < batch->rows; row++) {
         size_t packed = (size_t)row * (size_t)channels;
         uint8_t *kept = keep + packed;
-        const uint8_t *from = dropout_row(dropout, batch->example[batch->sequence[row]],
-                                          (uint32_t)batch->position[row], 0, packed, channels, kept);
+        const uint8_t *from = dropout_row(dropout, batch->example[batch->sequence[row]], (uint32_t)batch->position[row],
+                                          0, packed, channels, kept);
         if (from != kept)
             for (int c = 0; c < channels; c++) kept[c] = from[c];
         keep_scaled(y + packed, x + packed, kept, dropout_factor(dropout), (size_t)channels);

@@ -101,7 +101,7 @@ enum score_bias { SCORE_BIAS_NONE, SCORE_BIAS_ALIBI, SCORE_BIAS_BUCKETS };
 
 /* A block of edges that is cut: queries from..to - 1 of a sequence do not see its keys from..to - 1. */
 struct knockout {
-    int sequence; /* -1: all */
+    int sequence;                               /* -1: all */
     int query_from, query_to, key_from, key_to; /* positions */
 };
 
@@ -118,8 +118,8 @@ struct scores {
     const int *kv_of_head;       /* (H) which key/value head serves a head */
     const int *original_head;    /* (H) its number before heads were removed */
     real scale;
-    bool causal;  /* j is hidden where it stands after i */
-    int window;   /* keys that a query sees, itself included; 0: all */
+    bool causal;   /* j is hidden where it stands after i */
+    int window;    /* keys that a query sees, itself included; 0: all */
     real soft_cap; /* 0: none */
     enum score_bias bias;
     const struct knockout *knockouts;
@@ -149,12 +149,12 @@ struct attention_core {
     ch_variant variant;
     size_t (*saved_size)(const struct scores *);
     size_t (*scratch_size)(const struct scores *);
-    void (*forward)(real *out, real *saved, real *scratch, const struct scores *, const real *q, int ldq,
-                    const real *k, int ldk, const real *v, int ldv);
+    void (*forward)(real *out, real *saved, real *scratch, const struct scores *, const real *q, int ldq, const real *k,
+                    int ldk, const real *v, int ldv);
     /* dq, dk, dv have the layout of q, k, v and are overwritten. */
     void (*backward)(real *dq, real *dk, real *dv, real *scratch, const struct scores *, const real *dout,
-                     const real *out, const real *saved, const real *q, int ldq, const real *k, int ldk,
-                     const real *v, int ldv);
+                     const real *out, const real *saved, const real *q, int ldq, const real *k, int ldk, const real *v,
+                     int ldv);
     /* The weights (T, S) of one sequence and head after softmax, before dropout. */
     void (*map)(real *weights, real *scratch, const struct scores *, const real *saved, int b, int h, const real *q,
                 int ldq, const real *k, int ldk);

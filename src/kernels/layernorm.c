@@ -9,7 +9,7 @@
 
 enum { LANES = 16 }; /* partial sums side by side: a fixed order that fills a vector register */
 
-static inline real sum_of(const real *x, int n) {
+VECTOR_HELPER real sum_of(const real *x, int n) {
     real lane[LANES] = {0}, total = 0;
     int i = 0;
     for (; i + LANES <= n; i += LANES)
@@ -19,7 +19,7 @@ static inline real sum_of(const real *x, int n) {
     return total;
 }
 
-static inline real sum_of_deviations(const real *x, real mean, int n) {
+VECTOR_HELPER real sum_of_deviations(const real *x, real mean, int n) {
     real lane[LANES] = {0}, total = 0;
     int i = 0;
     for (; i + LANES <= n; i += LANES)
@@ -44,7 +44,7 @@ VECTORISED void layernorm_forward(real *y, real *mean, real *rstd, const real *x
 }
 
 /* sum[0] = sum of w * dy, sum[1] = sum of w * dy * xhat */
-static inline void backward_sums(real sum[2], const real *dy, const real *in, real mean, real rstd, const real *w,
+VECTOR_HELPER void backward_sums(real sum[2], const real *dy, const real *in, real mean, real rstd, const real *w,
                                  int channels) {
     real g[LANES] = {0}, gx[LANES] = {0};
     for (int first = 0; first < channels; first += LANES) {

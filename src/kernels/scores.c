@@ -55,8 +55,8 @@ void attention_scores(real *x, const struct scores *scores, int b, int h, const 
     for (int i = 0; i < queries; i++) {
         const real *query = q + (size_t)(scores->query->offset[b] + i) * (size_t)ldq + (size_t)h * (size_t)d_head;
         for (int j = 0; j < keys; j++) {
-            const real *key = k + (size_t)(scores->key->offset[b] + j) * (size_t)ldk +
-                              (size_t)scores->kv_of_head[h] * (size_t)d_head;
+            const real *key =
+                k + (size_t)(scores->key->offset[b] + j) * (size_t)ldk + (size_t)scores->kv_of_head[h] * (size_t)d_head;
             real sum = 0;
             for (int d = 0; d < d_head; d++) sum += query[d] * key[d];
             x[(size_t)i * (size_t)keys + (size_t)j] = scores->scale * sum;

@@ -10,7 +10,7 @@
 enum { LANES = 16 };
 
 #ifdef CH_DOUBLE
-static inline real exp_below_zero(real x) {
+VECTOR_HELPER real exp_below_zero(real x) {
     return exp(x);
 }
 #else
@@ -19,7 +19,7 @@ static inline real exp_below_zero(real x) {
  * the nearest integer: exp(x) = 2^n * (1 + r + r^2/2! + ... + r^7/7!), |r| <= ln 2 / 2, whose first missing term
  * is below 6e-9. Below -87 the result would be denormal: 0. A NaN stays a NaN.
  */
-static inline real exp_below_zero(real x) {
+VECTOR_HELPER real exp_below_zero(real x) {
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer, kept in the low bits */
     float shifted = x * 1.44269504088896341f + magic, n = shifted - magic;
     float r = (x - n * 0.693145751953125f) - n * 1.42860682030941723e-6f; /* ln 2 in two parts */
@@ -40,7 +40,7 @@ static inline real exp_below_zero(real x) {
 }
 #endif
 
-static inline real largest(const real *x, int n) {
+VECTOR_HELPER real largest(const real *x, int n) {
     real lane[LANES], most;
     for (int l = 0; l < LANES; l++) lane[l] = -RC(INFINITY);
     int i = 0;
@@ -52,7 +52,7 @@ static inline real largest(const real *x, int n) {
     return most;
 }
 
-static inline real exp_and_sum(real *x, int n, real maximum) {
+VECTOR_HELPER real exp_and_sum(real *x, int n, real maximum) {
     real lane[LANES] = {0}, total = 0;
     int i = 0;
     for (; i + LANES <= n; i += LANES)

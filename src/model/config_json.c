@@ -50,20 +50,17 @@ static struct js_value *shapes_to_json(const struct config *config) {
 
 struct js_value *config_to_json(const struct config *config) {
     struct js_value *o = js_new_object();
-    bool complete = o && js_set(o, "schema", js_new_int(CONFIG_SCHEMA)) &&
-                    js_set(o, "architecture", js_new_text("encoder-decoder")) &&
-                    js_set(o, "norm", js_new_text(config->norm->variant.name)) &&
-                    js_set(o, "norm_placement", js_new_text("post")) &&
-                    js_set(o, "position", js_new_text(config->position->variant.name)) &&
-                    js_set(o, "ffn", js_new_text(config->ffn->variant.name)) &&
-                    js_set(o, "d_model", js_new_int(config->d_model)) &&
-                    js_set(o, "d_ff", js_new_int(config->d_ff)) &&
-                    js_set(o, "layers", js_new_int(config->layers)) &&
-                    js_set(o, "max_positions", js_new_int(config->max_positions)) &&
-                    js_set(o, "symbols", js_new_int(config->symbols)) &&
-                    js_set(o, "dropout", js_new_double(config->dropout)) &&
-                    js_set(o, "task", js_new_text(config->task)) &&
-                    js_set(o, "attention", shapes_to_json(config));
+    bool complete =
+        o && js_set(o, "schema", js_new_int(CONFIG_SCHEMA)) &&
+        js_set(o, "architecture", js_new_text("encoder-decoder")) &&
+        js_set(o, "norm", js_new_text(config->norm->variant.name)) &&
+        js_set(o, "norm_placement", js_new_text("post")) &&
+        js_set(o, "position", js_new_text(config->position->variant.name)) &&
+        js_set(o, "ffn", js_new_text(config->ffn->variant.name)) && js_set(o, "d_model", js_new_int(config->d_model)) &&
+        js_set(o, "d_ff", js_new_int(config->d_ff)) && js_set(o, "layers", js_new_int(config->layers)) &&
+        js_set(o, "max_positions", js_new_int(config->max_positions)) &&
+        js_set(o, "symbols", js_new_int(config->symbols)) && js_set(o, "dropout", js_new_double(config->dropout)) &&
+        js_set(o, "task", js_new_text(config->task)) && js_set(o, "attention", shapes_to_json(config));
     if (complete) return o;
     js_free(o);
     return NULL;
@@ -98,8 +95,8 @@ static const char *read_text(struct reader *r, const char *key) {
 static void read_fixed(struct reader *r, const char *key, const char *only) {
     const char *text = read_text(r, key);
     if (r->status == CH_OK && strcmp(text, only) != 0)
-        r->status = fail(r->error, CH_FAILED, "%s: '%s': this build has only '%s', found '%s'", r->where, key, only,
-                         text);
+        r->status =
+            fail(r->error, CH_FAILED, "%s: '%s': this build has only '%s', found '%s'", r->where, key, only, text);
 }
 
 static const ch_variant *read_variant(struct reader *r, const char *key, family_row row) {
@@ -185,15 +182,14 @@ static void read_dropout(struct reader *r, struct config *config) {
     if (r->status != CH_OK) return;
     r->status = js_double(js_find(r->object, "dropout"), r->where, "dropout", &config->dropout, r->error);
     if (r->status == CH_OK && !(config->dropout >= 0 && config->dropout < 1))
-        r->status = fail(r->error, CH_FAILED, "%s: 'dropout': expected 0 to below 1, found %g", r->where,
-                         config->dropout);
+        r->status =
+            fail(r->error, CH_FAILED, "%s: 'dropout': expected 0 to below 1, found %g", r->where, config->dropout);
 }
 
-static ch_status read_config(struct config *config, const struct js_value *object, const char *where,
-                             ch_error *error) {
-    static const char *const known[] = {"schema", "architecture", "norm",          "norm_placement", "position",
-                                        "ffn",    "d_model",      "d_ff",          "layers",         "max_positions",
-                                        "symbols", "dropout",     "task",          "attention"};
+static ch_status read_config(struct config *config, const struct js_value *object, const char *where, ch_error *error) {
+    static const char *const known[] = {"schema",  "architecture", "norm", "norm_placement", "position",
+                                        "ffn",     "d_model",      "d_ff", "layers",         "max_positions",
+                                        "symbols", "dropout",      "task", "attention"};
     struct reader r = {.object = object, .where = where, .error = error, .status = CH_OK};
     r.status = js_expect(object, JS_OBJECT, where, "config", error);
     read_int(&r, "schema", CONFIG_SCHEMA, CONFIG_SCHEMA);
@@ -233,9 +229,10 @@ static ch_status matrix_size(const struct st_file *file, const char *name, int r
                              ch_error *error) {
     const struct st_tensor *tensor = st_find(file, name);
     if (!tensor || tensor->rank != rank)
-        return fail(error, CH_FAILED,
-                    "%s: %s '%s': expected a model that clearhead wrote, or the state_dict of the lesson's encoder-decoder",
-                    where, tensor ? "wrong number of dimensions of" : "there is no tensor", name);
+        return fail(
+            error, CH_FAILED,
+            "%s: %s '%s': expected a model that clearhead wrote, or the state_dict of the lesson's encoder-decoder",
+            where, tensor ? "wrong number of dimensions of" : "there is no tensor", name);
     for (int d = 0; d < rank; d++) {
         shape[d] = tensor->shape[d];
         if (shape[d] < 1 || shape[d] > 10 * MOST_WIDTH)

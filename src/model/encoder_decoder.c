@@ -95,8 +95,8 @@ static real *blocks_forward(struct pass *pass, const struct block *block, int la
     return x;
 }
 
-real *encoder_forward(struct pass *pass, const struct encoder_decoder *net, const int *token,
-                      const struct batch *batch, struct encoder_decoder_saved *saved) {
+real *encoder_forward(struct pass *pass, const struct encoder_decoder *net, const int *token, const struct batch *batch,
+                      struct encoder_decoder_saved *saved) {
     saved->sources = batch;
     real *x = embedding_layer_forward(pass, &net->source, token, batch, &saved->source);
     x = blocks_forward(pass, net->encoder, net->layers, x, batch, (struct memory){0}, NULL, saved->encoder);
@@ -104,9 +104,8 @@ real *encoder_forward(struct pass *pass, const struct encoder_decoder *net, cons
     return x;
 }
 
-real *decoder_forward(struct pass *pass, const struct encoder_decoder *net, const int *token,
-                      const struct batch *batch, struct memory memory, const struct decoder_caches *caches,
-                      struct encoder_decoder_saved *saved) {
+real *decoder_forward(struct pass *pass, const struct encoder_decoder *net, const int *token, const struct batch *batch,
+                      struct memory memory, const struct decoder_caches *caches, struct encoder_decoder_saved *saved) {
     saved->targets = batch;
     real *x = embedding_layer_forward(pass, &net->target, token, batch, &saved->target);
     x = blocks_forward(pass, net->decoder, net->layers, x, batch, memory, caches, saved->decoder);
@@ -124,8 +123,8 @@ real *generator_forward(struct pass *pass, const struct encoder_decoder *net, co
 /* ---- backward ---- */
 
 /* dx through the blocks, upwards and in place; the memory of each block's gradients is given back. */
-static void blocks_backward(struct pass *pass, const struct block *block, int layers, real *dx, int rows,
-                            real *dmemory, const struct block_saved *saved) {
+static void blocks_backward(struct pass *pass, const struct block *block, int layers, real *dx, int rows, real *dmemory,
+                            const struct block_saved *saved) {
     for (int layer = layers - 1; layer >= 0; layer--) {
         size_t mark = arena_mark(pass->arena);
         real *d = block_backward(pass, &block[layer], dx, dmemory, &saved[layer]);

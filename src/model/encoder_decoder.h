@@ -38,12 +38,11 @@ bool encoder_decoder_saved_new(struct encoder_decoder_saved *saved, const struct
 void encoder_decoder_saved_free(struct encoder_decoder_saved *saved);
 
 /* memory (M, D) */
-real *encoder_forward(struct pass *pass, const struct encoder_decoder *net, const int *token,
-                      const struct batch *batch, struct encoder_decoder_saved *saved);
-/* hidden (N, D). caches: NULL: none. */
-real *decoder_forward(struct pass *pass, const struct encoder_decoder *net, const int *token,
-                      const struct batch *batch, struct memory memory, const struct decoder_caches *caches,
+real *encoder_forward(struct pass *pass, const struct encoder_decoder *net, const int *token, const struct batch *batch,
                       struct encoder_decoder_saved *saved);
+/* hidden (N, D). caches: NULL: none. */
+real *decoder_forward(struct pass *pass, const struct encoder_decoder *net, const int *token, const struct batch *batch,
+                      struct memory memory, const struct decoder_caches *caches, struct encoder_decoder_saved *saved);
 /* logits (N, V) */
 real *generator_forward(struct pass *pass, const struct encoder_decoder *net, const real *hidden,
                         const struct batch *batch);

@@ -106,8 +106,8 @@ real *model_forward(struct pass *pass, const struct ch_model *model, const int *
                     const struct batch *sources, const int *target_token, const struct batch *targets,
                     struct encoder_decoder_saved *saved) {
     real *memory = encoder_forward(pass, &model->net, source_token, sources, saved);
-    real *hidden = decoder_forward(pass, &model->net, target_token, targets, (struct memory){memory, sources}, NULL,
-                                   saved);
+    real *hidden =
+        decoder_forward(pass, &model->net, target_token, targets, (struct memory){memory, sources}, NULL, saved);
     return generator_forward(pass, &model->net, hidden, targets);
 }
 

@@ -235,8 +235,7 @@ real *attention_backward(struct pass *pass, const struct attention *a, const rea
                          const struct attention_saved *saved) {
     int rows = saved->queries->rows;
     real *dheads = linear_backward(pass, &a->output, dy, saved->gated, rows);
-    if (saved->gate && !pass_measures(pass))
-        head_gates(dheads, saved->gate, rows, a->shape.heads, a->shape.d_head);
+    if (saved->gate && !pass_measures(pass)) head_gates(dheads, saved->gate, rows, a->shape.heads, a->shape.d_head);
     struct projection_gradients d = take_gradients(pass, a, saved);
     struct scores scores = scores_of(a, saved->queries, saved->keys);
     scores.dropout = saved->dropout;

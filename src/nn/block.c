@@ -18,8 +18,8 @@ static ch_status declare_sublayers(struct block *block, struct params *params, c
                                    const struct block_parts *parts, ch_error *error) {
     char part[PARAM_NAME];
     snprintf(part, sizeof part, "%s.%s", name, block->kind->self_name);
-    ch_status status = attention_declare(&block->self, params, part, parts->width, parts->self, block->kind->causal,
-                                         false, error);
+    ch_status status =
+        attention_declare(&block->self, params, part, parts->width, parts->self, block->kind->causal, false, error);
     if (status == CH_OK && block->kind->cross) {
         snprintf(part, sizeof part, "%s.%s", name, block->kind->cross_name);
         status = attention_declare(&block->cross, params, part, parts->width, parts->cross, false, true, error);

@@ -10,8 +10,8 @@
 #include "nn/norm.h"
 
 struct block_kind {
-    bool causal;    /* its self-attention */
-    bool cross;     /* has cross-attention */
+    bool causal;                        /* its self-attention */
+    bool cross;                         /* has cross-attention */
     const char *self_name, *cross_name; /* of the attentions' parameters */
 };
 /* The lesson's encoder and decoder layers. */

@@ -2,14 +2,12 @@
 
 #include <stdio.h>
 
-ch_status embedding_declare(struct embedding *embedding, struct params *params, const char *name,
-                            const char *parameter, int vocab, int width, int pad, const struct position *position,
-                            ch_error *error) {
+ch_status embedding_declare(struct embedding *embedding, struct params *params, const char *name, const char *parameter,
+                            int vocab, int width, int pad, const struct position *position, ch_error *error) {
     *embedding = (struct embedding){.width = width, .pad = pad, .position = position};
     snprintf(embedding->name, sizeof embedding->name, "%s", name);
     embedding->dropout_site = pass_site(name, "embedded");
-    struct param_spec spec = {
-        .role = ROLE_EMBEDDING, .rank = 2, .shape = {vocab, width}, .frozen_row_plus_1 = pad + 1};
+    struct param_spec spec = {.role = ROLE_EMBEDDING, .rank = 2, .shape = {vocab, width}, .frozen_row_plus_1 = pad + 1};
     return params_declare(params, parameter, "weight", spec, &embedding->weight, error);
 }
 

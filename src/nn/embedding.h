@@ -19,9 +19,8 @@ struct embedding_saved {
 };
 
 /* The parameter is "<parameter>.weight", (vocab, width). */
-ch_status embedding_declare(struct embedding *embedding, struct params *params, const char *name,
-                            const char *parameter, int vocab, int width, int pad, const struct position *position,
-                            ch_error *error);
+ch_status embedding_declare(struct embedding *embedding, struct params *params, const char *name, const char *parameter,
+                            int vocab, int width, int pad, const struct position *position, ch_error *error);
 /* y (N, D) */
 real *embedding_layer_forward(struct pass *pass, const struct embedding *embedding, const int *token,
                               const struct batch *batch, struct embedding_saved *saved);

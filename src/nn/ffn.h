@@ -19,7 +19,8 @@ struct ffn_variant {
     ch_status (*declare)(struct ffn *ffn, struct params *params, ch_error *error);
     real *(*forward)(struct pass *pass, const struct ffn *ffn, const real *x, const struct batch *batch,
                      struct ffn_saved *saved);
-    real *(*backward)(struct pass *pass, const struct ffn *ffn, const real *dy, int rows, const struct ffn_saved *saved);
+    real *(*backward)(struct pass *pass, const struct ffn *ffn, const real *dy, int rows,
+                      const struct ffn_saved *saved);
 };
 
 struct ffn {

@@ -13,12 +13,12 @@ static real *forward(struct pass *pass, const struct ffn *ffn, const real *x, co
     if (!pass_measures(pass)) relu_forward(hidden, hidden, (size_t)batch->rows * (size_t)ffn->hidden);
     pass_show(pass, ffn->name, "hidden", hidden, ffn->hidden, ffn->hidden, batch);
     *saved = (struct ffn_saved){.x = x, .hidden = hidden};
-    saved->dropped =
-        dropout_layer_forward(pass, ffn->dropout_site, hidden, batch, ffn->hidden, &saved->dropout);
+    saved->dropped = dropout_layer_forward(pass, ffn->dropout_site, hidden, batch, ffn->hidden, &saved->dropout);
     return linear_forward(pass, &ffn->down, saved->dropped, batch->rows);
 }
 
-static real *backward(struct pass *pass, const struct ffn *ffn, const real *dy, int rows, const struct ffn_saved *saved) {
+static real *backward(struct pass *pass, const struct ffn *ffn, const real *dy, int rows,
+                      const struct ffn_saved *saved) {
     real *ddropped = linear_backward(pass, &ffn->down, dy, saved->dropped, rows);
     real *dhidden = dropout_layer_backward(pass, ddropped, rows, &saved->dropout);
     if (!pass_measures(pass)) relu_backward(dhidden, dhidden, saved->hidden, (size_t)rows * (size_t)ffn->hidden);

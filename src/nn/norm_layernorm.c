@@ -13,8 +13,8 @@ static ch_status declare(struct norm *norm, struct params *params, const char *n
 
 static real *forward(struct pass *pass, const struct norm *norm, const real *x, int rows, struct norm_saved *saved) {
     real *y = pass_take(pass, (size_t)rows, (size_t)norm->width);
-    *saved = (struct norm_saved){
-        .x = x, .mean = pass_take(pass, (size_t)rows, 1), .rstd = pass_take(pass, (size_t)rows, 1)};
+    *saved =
+        (struct norm_saved){.x = x, .mean = pass_take(pass, (size_t)rows, 1), .rstd = pass_take(pass, (size_t)rows, 1)};
     if (pass_measures(pass)) return y;
     layernorm_forward(y, saved->mean, saved->rstd, x, pass_value(pass, norm->weight), pass_value(pass, norm->bias),
                       RC(epsilon), rows, norm->width);

@@ -37,7 +37,7 @@ struct params {
     int count, capacity;
     size_t trained; /* elements of the block up to the last trained row, alignment included; buffers come behind */
     size_t block;   /* elements of the whole block */
-    real *value;  /* NULL before params_allocate */
+    real *value;    /* NULL before params_allocate */
 };
 
 struct param_spec {

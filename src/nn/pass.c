@@ -26,8 +26,7 @@ bool pass_wants(const struct pass *pass, const char *layer, const char *site) {
 
 void pass_show(const struct pass *pass, const char *layer, const char *site, const real *x, int ld, int channels,
                const struct batch *batch) {
-    if (pass_wants(pass, layer, site))
-        pass->capture->rows(pass->capture->context, layer, site, x, ld, channels, batch);
+    if (pass_wants(pass, layer, site)) pass->capture->rows(pass->capture->context, layer, site, x, ld, channels, batch);
 }
 
 /* FNV-1a */

@@ -5,8 +5,7 @@
 #include "nn/position.h"
 
 static ch_status declare(struct position *position, struct params *params, ch_error *error) {
-    struct param_spec spec = {
-        .role = ROLE_BUFFER, .rank = 3, .shape = {1, position->max_positions, position->width}};
+    struct param_spec spec = {.role = ROLE_BUFFER, .rank = 3, .shape = {1, position->max_positions, position->width}};
     return params_declare(params, "pos", "pe", spec, &position->table, error);
 }
 

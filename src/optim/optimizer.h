@@ -7,7 +7,7 @@
 
 struct optimizer {
     ch_variant variant;
-    int moments;                       /* blocks of state that it keeps */
+    int moments;                     /* blocks of state that it keeps */
     const char *const *moment_names; /* (moments) for the checkpoint */
     /* Elements from..from + count - 1 of the block, at step t = 1, 2, ...; the gradient counts grad_scale times. */
     void (*update)(real *value, real *const *moment, const real *grad, real grad_scale, double lr, int64_t t,

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const struct rng_variant philox_rng = {{"philox", "counter-based: the same numbers on any number of threads"}, false};
+static const struct rng_variant philox_rng = {{"philox", "counter-based: the same numbers on any number of threads"},
+                                              false};
 static const struct rng_variant torch_rng = {{"torch", "PyTorch's CPU generator in PyTorch's order, one thread"}, true};
 static const struct rng_variant *const rngs[] = {&philox_rng, &torch_rng, NULL};
 
@@ -16,9 +17,15 @@ static const struct {
     const char *name;
     family_row row;
 } families[] = {
-    {"task", task_row},           {"norm", norm_row},           {"position", position_row},
-    {"ffn", ffn_row},             {"attention", attention_core_row}, {"init", init_row},
-    {"optimizer", optimizer_row}, {"schedule", schedule_row},   {"rng", rng_row},
+    {"task", task_row},
+    {"norm", norm_row},
+    {"position", position_row},
+    {"ffn", ffn_row},
+    {"attention", attention_core_row},
+    {"init", init_row},
+    {"optimizer", optimizer_row},
+    {"schedule", schedule_row},
+    {"rng", rng_row},
     {"plot", plot_format_row},
 };
 

@@ -24,10 +24,10 @@ struct row {
 };
 
 #define FIELD(name) offsetof(ch_recipe, name)
-#define WHOLE_ROW(name, field, default_text, least, most, help, group) \
-    {{name, "N", default_text, help, group}, WHOLE, FIELD(field), least, most, false, NULL, NULL}
-#define CHOICE_ROW(name, field, default_text, shown, row, help, group) \
-    {{name, shown, default_text, help, group}, CHOICE, FIELD(field), 0, 0, false, row, name}
+#define WHOLE_ROW(name, field, default_text, least, most, help, group)                                                 \
+    { {name, "N", default_text, help, group}, WHOLE, FIELD(field), least, most, false, NULL, NULL }
+#define CHOICE_ROW(name, field, default_text, shown, row, help, group)                                                 \
+    { {name, shown, default_text, help, group}, CHOICE, FIELD(field), 0, 0, false, row, name }
 
 static const struct row table[] = {
     CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse or copy", "data"),
@@ -39,7 +39,13 @@ static const struct row table[] = {
     WHOLE_ROW("d-ff", d_ff, "256", 1, 1e7, "width F of the feed-forward networks", "model"),
     WHOLE_ROW("layers", layers, "2", 1, 1e4, "layers of the encoder and of the decoder", "model"),
     {{"dropout", "RATE", "0.1", "share of elements that training drops, from 0 to below 1", "model"},
-     NUMBER, FIELD(dropout), 0, 1, true, NULL, NULL},
+     NUMBER,
+     FIELD(dropout),
+     0,
+     1,
+     true,
+     NULL,
+     NULL},
     WHOLE_ROW("max-positions", max_positions, "64", 2, 1e7, "longest sequence that the model can take", "model"),
     CHOICE_ROW("norm", norm, "layernorm", "NAME", norm_row, "normalisation of a row", "model"),
     CHOICE_ROW("position", position, "sinusoidal", "NAME", position_row, "how order enters", "model"),
@@ -49,11 +55,16 @@ static const struct row table[] = {
 
     WHOLE_ROW("batch-size", batch_size, "64", 1, 1e6, "sequences in a step", "training"),
     WHOLE_ROW("steps", steps, "3000", 1, 1e12, "steps of training", "training"),
-    {{"lr", "RATE", "0.001", "learning rate after warmup", "training"},
-     NUMBER, FIELD(lr), 0, 1e6, false, NULL, NULL},
+    {{"lr", "RATE", "0.001", "learning rate after warmup", "training"}, NUMBER, FIELD(lr), 0, 1e6, false, NULL, NULL},
     WHOLE_ROW("warmup", warmup, "400", 0, 1e12, "steps over which the learning rate rises from 0", "training"),
     {{"clip", "NORM", "1.0", "largest gradient norm; 0: no clipping", "training"},
-     NUMBER, FIELD(clip), 0, 1e30, false, NULL, NULL},
+     NUMBER,
+     FIELD(clip),
+     0,
+     1e30,
+     false,
+     NULL,
+     NULL},
     CHOICE_ROW("optimizer", optimizer, "adam", "NAME", optimizer_row, "optimiser", "training"),
     CHOICE_ROW("schedule", schedule, "warmup", "NAME", schedule_row, "learning-rate schedule", "training"),
     CHOICE_ROW("init", init, "xavier", "NAME", init_row, "initial weights", "training"),

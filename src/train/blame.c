@@ -63,7 +63,8 @@ static void find_intermediate(struct ch_trainer *t, char *name) {
 static void find_gradient(const struct ch_trainer *t, char *name) {
     for (int i = t->model->params.count - 1; i >= 0 && !*name; i--) {
         const struct param *row = &t->model->params.row[i];
-        if (param_is_trained(row) && !all_finite(t->grad[0] + row->offset, row->count)) note(name, "gradient", row->name);
+        if (param_is_trained(row) && !all_finite(t->grad[0] + row->offset, row->count))
+            note(name, "gradient", row->name);
     }
 }
 

@@ -36,8 +36,8 @@ static size_t fill_items(const struct ch_trainer *t, struct st_item *item, char 
                 .name = name, .rank = row->rank, .shape = row->shape, .data = t->moment[m] + row->offset};
         }
     if (t->recipe.rng->torch)
-        item[count++] = (struct st_item){
-            .name = TORCH_STATE, .dtype = "U32", .rank = 1, .shape = &torch_words, .data = &t->torch};
+        item[count++] =
+            (struct st_item){.name = TORCH_STATE, .dtype = "U32", .rank = 1, .shape = &torch_words, .data = &t->torch};
     return count;
 }
 
@@ -48,9 +48,8 @@ static ch_status save_trainer(const struct ch_trainer *t, const char *path, ch_e
     snprintf(step, sizeof step, "%lld", (long long)t->step);
     snprintf(schema, sizeof schema, "%d", TRAINER_SCHEMA);
     struct st_pair metadata[] = {{"format", "clearhead trainer"}, {"schema", schema}, {"step", step}};
-    ch_status status = item && names
-                           ? st_write(path, item, fill_items(t, item, names), metadata, 3, error)
-                           : fail_memory(error, "saving a checkpoint");
+    ch_status status = item && names ? st_write(path, item, fill_items(t, item, names), metadata, 3, error)
+                                     : fail_memory(error, "saving a checkpoint");
     mem_free(item);
     mem_free(names);
     return status;

@@ -69,10 +69,11 @@ static ch_status apply_changes(ch_recipe *recipe, const ch_recipe *changes, cons
         for (size_t a = 0; a < sizeof allowed / sizeof *allowed; a++) may = may || strcmp(changed[i], allowed[a]) == 0;
         const char *value = ch_recipe_get(changes, changed[i]), *old = ch_recipe_get(recipe, changed[i]);
         if (!may && strcmp(value, old) != 0)
-            return fail(error, CH_USAGE,
-                        "%s cannot change when a run is resumed: it has '%s', found '%s'; steps, threads, log-every and "
-                        "save-every can",
-                        changed[i], old, value);
+            return fail(
+                error, CH_USAGE,
+                "%s cannot change when a run is resumed: it has '%s', found '%s'; steps, threads, log-every and "
+                "save-every can",
+                changed[i], old, value);
         ch_status status = ch_recipe_set(recipe, changed[i], value, error);
         if (status != CH_OK) return status;
     }
@@ -124,11 +125,10 @@ ch_status ch_trainer_resume(const char *folder, const ch_recipe *changes, const 
 
 static ch_status write_log(struct ch_trainer *t, const ch_step *step, ch_error *error) {
     struct js_value *line = js_new_object();
-    bool complete = line && js_set(line, "schema", js_new_int(1)) && js_set(line, "step", js_new_int(step->step)) &&
-                    js_set(line, "loss", js_new_double(step->loss)) &&
-                    js_set(line, "grad_norm", js_new_double(step->grad_norm)) &&
-                    js_set(line, "lr", js_new_double(step->lr)) &&
-                    js_set(line, "next_lr", js_new_double(step->next_lr));
+    bool complete =
+        line && js_set(line, "schema", js_new_int(1)) && js_set(line, "step", js_new_int(step->step)) &&
+        js_set(line, "loss", js_new_double(step->loss)) && js_set(line, "grad_norm", js_new_double(step->grad_norm)) &&
+        js_set(line, "lr", js_new_double(step->lr)) && js_set(line, "next_lr", js_new_double(step->next_lr));
     if (complete) return log_line(&t->log, line, error);
     js_free(line);
     return fail_memory(error, "a line of the log");

@@ -64,7 +64,8 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
 
 static ch_status check_memory(const struct ch_model *model, const ch_recipe *recipe, ch_error *error) {
     struct trainer_memory memory = trainer_measure(model, recipe);
-    uint64_t total = mem_plus(mem_plus(memory.parameters, memory.gradients), mem_plus(memory.moments, memory.activations));
+    uint64_t total =
+        mem_plus(mem_plus(memory.parameters, memory.gradients), mem_plus(memory.moments, memory.activations));
     return memory_check("training this recipe needs", mem_plus(total, memory.batches), error);
 }
 
