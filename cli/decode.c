@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MOST_LINES = 65536 }; /* taken together, whatever the options say */
+
 struct session {
     struct lines lines;
     const ch_vocab *vocab;
@@ -94,16 +96,22 @@ static bool decode_rows(struct session *s, size_t from, size_t count, ch_error *
     return ch_decoder_run(s->decoder, s->source + from, count, s->answer + from, error) == CH_OK;
 }
 
+/* The library names a source by its place in the call, which is the first here; the user knows it by its line. */
+static int report_line(size_t number, const char *message) {
+    static const char place[] = "source 1";
+    size_t length = sizeof place - 1;
+    bool named = strncmp(message, place, length) == 0;
+    return complain(EXIT_FAILED, "line %zu%s%s", number, named ? "" : ": ", named ? message + length : message);
+}
+
 /* A batch that is refused is taken line by line, so that the lines before the bad one are answered and the bad
  * one is named by its number in the input. */
 static int answer_singly(struct session *s) {
     for (size_t i = 0; i < s->count; i++) {
-        char where[32];
         ch_error error;
-        snprintf(where, sizeof where, "line %zu", s->first + i);
         if (!decode_rows(s, i, 1, &error)) {
             out_flush();
-            return report(where, &error);
+            return report_line(s->first + i, error.message);
         }
         if (!put_answer(s, i)) return EXIT_FAILED;
     }
@@ -143,7 +151,7 @@ static int read_options(const struct arguments *arguments, ch_decode_options *op
     ch_error error;
     options->no_cache = arguments_has(arguments, "no-cache");
     if (!arguments_number(arguments, "max-new", 0, 1000000, &options->max_new) ||
-        !arguments_number(arguments, "batch-size", 1, 65536, &options->batch_size))
+        !arguments_number(arguments, "batch-size", 1, MOST_LINES, &options->batch_size))
         return EXIT_USAGE;
     if (arguments_recipe(arguments, &recipe, &error)) return report(NULL, &error);
     options->threads = atoi(ch_recipe_get(recipe, "threads"));
@@ -151,11 +159,19 @@ static int read_options(const struct arguments *arguments, ch_decode_options *op
     return EXIT_DONE;
 }
 
+/* Every thread takes a batch of its own, so that many lines are collected when they are there. */
+static size_t most_lines(const ch_decode_options *options) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t threads = options->threads > 0 ? (size_t)options->threads : processors > 0 ? (size_t)processors : 1;
+    size_t lines = threads * (size_t)options->batch_size;
+    return lines < MOST_LINES ? lines : MOST_LINES;
+}
+
 static int decode(const struct arguments *arguments, const ch_model *model, const ch_decode_options *options) {
     struct session s = {.lines = {.descriptor = STDIN_FILENO}, .vocab = ch_model_vocab(model)};
     ch_error error;
     s.json = arguments_has(arguments, "json");
-    s.most = (size_t)options->batch_size;
+    s.most = most_lines(options);
     s.source = calloc(s.most, sizeof *s.source);
     s.answer = calloc(s.most, sizeof *s.answer);
     int code;

@@ -1,0 +1,221 @@
+/* clearhead train: its log, its options, signals, and a run that is stopped and goes on. */
+#include "child.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define TINY "reverse --d-model 8 --heads 2 --d-ff 16 --layers 1 --batch-size 4 --warmup 5"
+
+static void test_train(void **state) {
+    (void)state;
+    assert_int_equal(run("\"$C\" train " TINY " --steps 20 --log-every 10 --out \"$D/a\""), 0);
+    const char *line = last.out;
+    for (int expected = 1; expected <= 20; expected += expected == 1 ? 9 : 10) {
+        int step;
+        double loss, norm, lr;
+        char shape[128];
+        assert_int_equal(sscanf(line, "step %d loss %lf grad_norm %lf lr %lf\n", &step, &loss, &norm, &lr), 4);
+        assert_int_equal(step, expected);
+        snprintf(shape, sizeof shape, "step %5d  loss %.4f  grad_norm %.2f  lr %.2e\n", step, loss, norm, lr);
+        assert_memory_equal(line, shape, strlen(shape));
+        line += strlen(shape);
+    }
+    assert_string_equal(line, "");
+    holds(last.out, "lr 4.00e-04\n"); /* after step 1 of 5 of warmup: 1e-3 * 2 / 5 */
+    holds(last.out, "lr 1.00e-03\n");
+    holds(last.err, "parameters");
+    holds(last.err, "/a/model.safetensors");
+    lacks(last.err, "\033");
+    assert_int_equal(run("\"$C\" train " TINY " --steps 20 --quiet --out \"$D/b\""), 0);
+    assert_string_equal(last.out, "");
+    assert_string_equal(last.err, "");
+    assert_same_file("a/model.safetensors", "b/model.safetensors");
+    assert_int_equal(run("echo 3 1 | \"$C\" decode \"$D/a\" >/dev/null 2>&1 && \"$C\" eval \"$D/a\" --examples 5"), 0);
+    assert_int_equal(run("\"$C\" train " TINY " --steps 20 --out \"$D/a\""), 1);
+    holds(last.err, "/a");
+    run("rm -r \"$D/a\" \"$D/b\"");
+}
+
+static void test_train_json(void **state) {
+    (void)state;
+    assert_int_equal(run("\"$C\" train " TINY " --steps 3 --log-every 1 --json --quiet --out \"$D/a\""), 0);
+    assert_string_equal(last.err, "");
+    char *rest = last.out;
+    for (int i = 1; i <= 4; i++) {
+        char *end = strchr(rest, '\n');
+        assert_non_null(end);
+        *end = '\0';
+        json_t *line = parse(rest);
+        assert_int_equal(json_integer_value(json_object_get(line, "schema")), 1);
+        assert_int_equal(json_integer_value(json_object_get(line, "step")), i < 4 ? i : 3);
+        assert_int_equal(json_is_string(json_object_get(line, "result")), i == 4);
+        json_decref(line);
+        rest = end + 1;
+    }
+    assert_string_equal(rest, "");
+    run("rm -r \"$D/a\"");
+}
+
+static json_int_t resolved(const json_t *recipe, const char *name) {
+    return json_integer_value(json_object_get(recipe, name));
+}
+
+/* Defaults, then the recipe file, then the command line, whatever the order of the words; the last of a repeated
+ * option wins. */
+static void test_precedence(void **state) {
+    (void)state;
+    assert_int_equal(run("printf '{\"task\": \"copy\", \"steps\": 7, \"seed\": 3, \"d-model\": 8, \"heads\": 2}' "
+                         "> \"$D/r.json\"; \"$C\" train --steps 9 --out=\"$D/a\" --steps=2 --quiet --verbose "
+                         "--recipe \"$D/r.json\""),
+                     0);
+    size_t size;
+    char *text = slurp("a/recipe.json", &size);
+    json_t *kept = parse(text), *recipe = parse(last.err);
+    assert_int_equal(resolved(recipe, "steps"), 2);
+    assert_int_equal(resolved(recipe, "seed"), 3);
+    assert_int_equal(resolved(recipe, "d-model"), 8);
+    assert_int_equal(resolved(recipe, "batch-size"), 64);
+    assert_string_equal(json_string_value(json_object_get(recipe, "task")), "copy");
+    const char *name;
+    json_t *value;
+    json_object_foreach(recipe, name, value) assert_true(json_equal(value, json_object_get(kept, name)));
+    json_decref(kept);
+    json_decref(recipe);
+    free(text);
+    assert_int_equal(run("rm -r \"$D/a\"; echo '{\"stepz\": 1}' > \"$D/r.json\"; \"$C\" train reverse --out \"$D/a\" "
+                         "--recipe \"$D/r.json\""),
+                     2);
+    holds(last.err, "stepz");
+    holds(last.err, "r.json");
+    run("rm \"$D/r.json\"");
+}
+
+/* The child has no room to write its log: it cannot run to its end before the signal comes. */
+static struct child start_long_run(const char *script) {
+    struct child child = start(script);
+    char line[256];
+    read_line(child.out, line, sizeof line);
+    holds(line, "step     1  loss ");
+    return child;
+}
+
+static void test_stop_and_resume(void **state) {
+    (void)state;
+    struct child child = start_long_run("exec \"$C\" train " TINY " --steps 3000 --log-every 1 --out \"$D/a\"");
+    kill(child.pid, SIGINT);
+    finish(child);
+    assert_int_equal(last.code, 130);
+    holds(last.err, "clearhead train --resume ");
+    assert_int_equal(run("test ! -e \"$D/a/model.safetensors\""), 0);
+    assert_int_equal(run("\"$C\" train --resume \"$D/a\" --seed 5"), 2);
+    holds(last.err, "seed");
+    assert_int_equal(run("\"$C\" train --resume \"$D/a\" --log-every 1000 --quiet"), 0);
+    assert_int_equal(run("\"$C\" train " TINY " --steps 3000 --log-every 1000 --quiet --out \"$D/b\""), 0);
+    assert_same_file("a/model.safetensors", "b/model.safetensors");
+    run("rm -r \"$D/a\" \"$D/b\"");
+}
+
+static void test_sigterm(void **state) {
+    (void)state;
+    struct child child = start("exec \"$C\" train " TINY " --steps 3000 --log-every 1 --json --out \"$D/a\"");
+    char line[512];
+    read_line(child.out, line, sizeof line);
+    kill(child.pid, SIGTERM);
+    while (!strstr(line, "\"result\"") && *line) read_line(child.out, line, sizeof line);
+    holds(line, "\"result\":\"stopped\"");
+    finish(child);
+    assert_int_equal(last.code, 143);
+    run("rm -r \"$D/a\"");
+}
+
+/* R: running, S: sleeping, ... */
+static char state_of(pid_t pid) {
+    char path[64], letter = '?';
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &letter), 1);
+    fclose(file);
+    return letter;
+}
+
+/* On one thread and without checkpoints, it sleeps only where its log fits no more; there it cannot get on, so that
+ * nothing but the second signal ends it. */
+static void test_second_signal_kills(void **state) {
+    (void)state;
+    struct child child = start_long_run("exec \"$C\" train " TINY
+                                        " --steps 30000 --log-every 1 --save-every 100000 --threads 1 --out \"$D/a\"");
+    int waiting = 0, status;
+    while (waiting < 32768 || state_of(child.pid) != 'S') {
+        usleep(1000);
+        assert_int_equal(ioctl(child.out, FIONREAD, &waiting), 0);
+    }
+    do { /* two that come at once count as one */
+        kill(child.pid, SIGINT);
+        usleep(1000);
+    } while (waitpid(child.pid, &status, WNOHANG) == 0);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    close(child.in);
+    close(child.out);
+    close(child.err);
+    run("rm -r \"$D/a\"");
+}
+
+/* A log that cannot be written stops the run with a checkpoint: nothing is lost. */
+static void test_train_without_reader(void **state) {
+    (void)state;
+    assert_int_equal(run("\"$C\" train " TINY " --steps 9 --log-every 1 --out \"$D/a\" >/dev/full"), 1);
+    holds(last.err, "cannot write to standard output");
+    holds(last.err, "--resume");
+    assert_int_equal(run("\"$C\" train --resume \"$D/a\" --quiet && test -e \"$D/a/model.safetensors\""), 0);
+    run("rm -r \"$D/a\"");
+}
+
+static void test_progress(void **state) {
+    (void)state;
+    assert_int_equal(run_on_terminal("TERM=xterm \"$C\" train " TINY " --steps 300 --log-every 300 --out \"$D/a\""), 0);
+    holds(last.out, "\rstep 1 of 300");
+    holds(last.out, "left");
+    holds(last.out, "\r\033[Kstep   300  loss ");
+    assert_int_equal(run_on_terminal("TERM=xterm \"$C\" train " TINY " --steps 3 --quiet --out \"$D/b\""), 0);
+    assert_string_equal(last.out, "");
+    run("rm -r \"$D/a\" \"$D/b\"");
+}
+
+/* ---- all of them ---- */
+
+static int set_up(void **state) {
+    (void)state;
+    return child_set_up(CH_COMMAND, CH_TEST_DATA);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    return child_tear_down();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_train),
+        cmocka_unit_test(test_train_json),
+        cmocka_unit_test(test_precedence),
+        cmocka_unit_test(test_stop_and_resume),
+        cmocka_unit_test(test_sigterm),
+        cmocka_unit_test(test_second_signal_kills),
+        cmocka_unit_test(test_train_without_reader),
+        cmocka_unit_test(test_progress),
+    };
+    return cmocka_run_group_tests_name("train", tests, set_up, tear_down);
+}
