@@ -3,6 +3,8 @@
 #include "base/error.h"
 
 #include <oneapi/dnnl/dnnl.h>
+#include <stddef.h>
+#include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -29,6 +31,10 @@ static void restore_threads(int before) {
 void gemm(enum gemm_op op_a, enum gemm_op op_b, int m, int n, int k, const real *a, int lda, const real *b, int ldb,
           bool accumulate, real *c, int ldc) {
     if (m == 0 || n == 0) return;
+    if (k == 0) { /* the library would leave C as it is */
+        for (int i = 0; i < m && !accumulate; i++) memset(c + (ptrdiff_t)i * ldc, 0, (size_t)n * sizeof *c);
+        return;
+    }
     int before = one_thread();
     dnnl_status_t status = dnnl_sgemm(op_a == GEMM_N ? 'N' : 'T', op_b == GEMM_N ? 'N' : 'T', m, n, k, 1.0f, a, lda, b,
                                       ldb, accumulate ? 1.0f : 0.0f, c, ldc);
