@@ -6,8 +6,10 @@
 #include "words.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A handler has nowhere else to leave its word. */
@@ -87,10 +89,19 @@ static bool put_result(const struct run *run, const ch_trainer *trainer, bool st
            out_flush();
 }
 
+/* A run that had come to its end before: there was no step, and so no loss. */
+static void note_nothing_left(struct run *run, const ch_trainer *trainer) {
+    const char *steps = ch_recipe_get(ch_trainer_recipe(trainer), "steps");
+    run->last.step = run->last.steps = strtoll(steps, NULL, 10);
+    run->last.loss = (double)NAN;
+    if (!run->quiet) say("nothing is left to do: all %s steps were taken; --steps N takes more", steps);
+}
+
 static int finish(struct run *run, const ch_trainer *trainer, bool stopped) {
     double seconds = terminal_clock() - run->started;
     char time[WORDS];
     words_time(seconds, time);
+    if (!run->first) note_nothing_left(run, trainer);
     if (run->json && !run->broken && !put_result(run, trainer, stopped, seconds)) run->broken = true;
     if (stopped && !run->quiet)
         say("stopped after step %" PRId64 " of %" PRId64 "; a checkpoint is written, and this goes on from it: "

@@ -1,14 +1,10 @@
 #include "child.h"
+#include "support.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <pty.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 /* ---- children ----------------------------------------------------------------------------------- */
 
 struct result last;
-char folder[256];
+char *folder;
 
 _Noreturn static void become(const char *script) {
     signal(SIGINT, SIG_DFL);
@@ -138,9 +132,7 @@ void assert_same_file(const char *a, const char *b) {
 /* ---- around all of them ----------------------------------------------------------------------------------- */
 
 int child_set_up(const char *command, const char *data) {
-    const char *temporary = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/ch_cli_XXXXXX", temporary ? temporary : "/tmp");
-    if (!mkdtemp(folder)) return -1;
+    folder = make_temp_folder();
     signal(SIGPIPE, SIG_IGN);
     static const char *const unset[] = {"NO_COLOR", "COLORTERM", "COLUMNS"};
     for (size_t i = 0; i < 3; i++) unsetenv(unset[i]);
@@ -151,11 +143,7 @@ int child_set_up(const char *command, const char *data) {
            setenv("LSAN_OPTIONS", leaks, 0);
 }
 
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place) {
-    (void)about, (void)kind, (void)place;
-    return remove(path);
-}
-
 int child_tear_down(void) {
-    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_folder(folder);
+    return 0;
 }

@@ -15,7 +15,7 @@ struct result {
 };
 
 extern struct result last; /* of the last script that ran to its end */
-extern char folder[256];   /* $D */
+extern char *folder;       /* $D */
 
 /* For the whole group of tests; both return 0, as cmocka wants it. data: the folder of the tests' data. */
 int child_set_up(const char *command, const char *data);

@@ -1,17 +1,12 @@
 /* The command: exit codes, sentences, streams, conversations, and what each command prints. */
 #include "child.h"
+#include "support.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- wrong usage: exit code 2 and a sentence ------------------------------------------------------ */
 

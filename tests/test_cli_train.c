@@ -1,20 +1,15 @@
 /* clearhead train: its log, its options, signals, and a run that is stopped and goes on. */
 #include "child.h"
+#include "support.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define TINY "reverse --d-model 8 --heads 2 --d-ff 16 --layers 1 --batch-size 4 --warmup 5"
 
@@ -124,6 +119,9 @@ static void test_stop_and_resume(void **state) {
     assert_int_equal(run("\"$C\" train --resume \"$D/a\" --log-every 1000 --quiet"), 0);
     assert_int_equal(run("\"$C\" train " TINY " --steps 3000 --log-every 1000 --quiet --out \"$D/b\""), 0);
     assert_same_file("a/model.safetensors", "b/model.safetensors");
+    assert_int_equal(run("\"$C\" train --resume \"$D/a\" --json"), 0);
+    holds(last.out, "\"step\":3000,\"steps\":3000,\"loss\":null");
+    holds(last.err, "all 3000 steps were taken");
     run("rm -r \"$D/a\" \"$D/b\"");
 }
 
