@@ -1,0 +1,270 @@
+/*
+ * The small kernels against plain loops in long double: rows, layer norm, Adam, the score descriptor's refusals.
+ * u is half an epsilon; a sum of n terms in 16 lanes rounds n/16 + 16 times on the way of any one term.
+ */
+#include "kernels/kernels.h"
+#include "support.h"
+
+#include <float.h>
+#include <string.h>
+
+static const double half_epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON / 2 : (double)FLT_EPSILON / 2;
+
+enum { ROWS = 7, LONGEST = 70, MOST = ROWS * LONGEST };
+
+/* ---- rows: sums in the order of the plain loop, so the bits are the same ---- */
+
+static void biases(void **state) {
+    (void)state;
+    for (int channels = 1; channels <= LONGEST; channels++) {
+        real y[MOST], b[LONGEST], db[LONGEST], expected[MOST], expected_db[LONGEST];
+        size_t count = (size_t)(ROWS * channels);
+        fill_random(y, count, 1, 1);
+        fill_random(b, (size_t)channels, 2, 1);
+        fill_random(db, (size_t)channels, 3, 1);
+        for (int c = 0; c < channels; c++) {
+            expected_db[c] = db[c];
+            for (int n = 0; n < ROWS; n++) {
+                expected_db[c] += y[n * channels + c];
+                expected[n * channels + c] = y[n * channels + c] + b[c];
+            }
+        }
+        bias_backward(db, y, ROWS, channels);
+        bias_forward(y, b, ROWS, channels);
+        check_same("y + b", y, expected, count);
+        check_same("db", db, expected_db, (size_t)channels);
+    }
+}
+
+static void additions_and_clearing(void **state) {
+    (void)state;
+    real x[MOST], y[MOST], before[MOST];
+    fill_random(x, MOST, 1, 1);
+    fill_random(y, MOST, 2, 1);
+    memcpy(before, y, sizeof y);
+    add(y, x, MOST - 3);
+    for (int i = 0; i < MOST; i++) assert_true(y[i] == (i < MOST - 3 ? before[i] + x[i] : before[i]));
+    memcpy(y, before, sizeof y);
+    clear_rows(y + 5, LONGEST, ROWS, 9);
+    for (int i = 0; i < MOST; i++) assert_true(y[i] == (i % LONGEST >= 5 && i % LONGEST < 14 ? 0 : before[i]));
+}
+
+static void relu(void **state) {
+    (void)state;
+    const real x[] = {-2, -RC(1e-30), 0, RC(1e-30), 3, RC(INFINITY), -RC(INFINITY), RC(NAN)};
+    const real expected[] = {0, 0, 0, RC(1e-30), 3, RC(INFINITY), 0, RC(NAN)};
+    const real expected_dx[] = {0, 0, 0, 13, 14, 15, 0, 0};
+    real y[8], dx[8], dy[8];
+    for (int i = 0; i < 8; i++) dy[i] = (real)(10 + i);
+    relu_forward(y, x, 8);
+    check_close("relu", y, expected, 8, 0);
+    relu_backward(dx, dy, y, 8);
+    check_close("dx of relu", dx, expected_dx, 8, 0);
+    relu_backward(dy, dy, y, 8);
+    check_close("dx of relu in place", dy, expected_dx, 8, 0);
+    memcpy(y, x, sizeof y);
+    relu_forward(y, y, 8);
+    check_close("relu in place", y, expected, 8, 0);
+}
+
+static void embeddings(void **state) {
+    (void)state;
+    enum { VOCAB = 5, FROZEN = 3 };
+    static const int token[ROWS] = {1, 3, 0, 1, 4, 1, 3};
+    const real scale = RC(1.7);
+    struct figure figure = {"gradient of an embedding", (2 * ROWS + 2) * half_epsilon * ROWS * 2, 0};
+    for (int width = 1; width <= LONGEST; width++) {
+        real w[VOCAB * LONGEST], dw[VOCAB * LONGEST], expected_dw[VOCAB * LONGEST], y[MOST], expected[MOST];
+        size_t table = (size_t)(VOCAB * width), count = (size_t)(ROWS * width);
+        fill_random(w, table, 1, 1);
+        fill_random(dw, table, 2, 1);
+        memcpy(expected_dw, dw, sizeof dw);
+        embedding_forward(y, w, token, scale, ROWS, width);
+        for (int i = 0; i < ROWS * width; i++) {
+            expected[i] = scale * w[token[i / width] * width + i % width];
+            if (token[i / width] != FROZEN) expected_dw[token[i / width] * width + i % width] += scale * y[i];
+        }
+        check_same("an embedding", y, expected, count);
+        embedding_backward(dw, y, token, scale, FROZEN, ROWS, width);
+        figure_check(&figure, dw, expected_dw, table);
+        check_same("the frozen row", dw + FROZEN * width, expected_dw + FROZEN * width, (size_t)width);
+        real all[VOCAB * LONGEST] = {0};
+        embedding_backward(all, y, token, scale, -1, ROWS, width);
+        for (int d = 0; d < width; d++) assert_true(all[FROZEN * width + d] != 0);
+    }
+    figure_show(&figure);
+}
+
+static void positions(void **state) {
+    (void)state;
+    static const int position[ROWS] = {0, 1, 2, 0, 9, 4, 9};
+    for (int width = 1; width <= LONGEST; width++) {
+        real table[10 * LONGEST], y[MOST], expected[MOST];
+        fill_random(table, (size_t)(10 * width), 1, 1);
+        fill_random(y, (size_t)(ROWS * width), 2, 1);
+        for (int i = 0; i < ROWS * width; i++) expected[i] = y[i] + table[position[i / width] * width + i % width];
+        position_add(y, table, position, ROWS, width);
+        check_same("positions", y, expected, (size_t)(ROWS * width));
+    }
+}
+
+/* ---- layer norm ---- */
+
+static const double epsilon = 1e-5;
+
+struct exact_norm {
+    long double mean, rstd, largest; /* largest |x| */
+};
+
+static struct exact_norm exact_norm(const real *x, int channels) {
+    struct exact_norm exact = {0};
+    long double variance = 0;
+    for (int c = 0; c < channels; c++) {
+        exact.mean += (long double)x[c] / channels;
+        exact.largest = fmaxl(exact.largest, fabsl((long double)x[c]));
+    }
+    for (int c = 0; c < channels; c++) variance += powl((long double)x[c] - exact.mean, 2) / channels;
+    exact.rstd = 1 / sqrtl(variance + (long double)(real)epsilon);
+    return exact;
+}
+
+/*
+ * The mean is off by (C/16 + 16 + 1) u of the largest |x|, which xhat sees times rstd; each difference rounds once
+ * more; the sum of squares, the root and the quotient are off by (C/16 + 20) u of themselves. So xhat is off by at
+ * most (C/16 + 20) u (1 + largest * rstd) (1 + |xhat|).
+ */
+static void layer_norm(void **state) {
+    (void)state;
+    double worst = 0;
+    for (int channels = 1; channels <= LONGEST; channels++) {
+        real x[MOST], y[MOST], w[LONGEST], b[LONGEST], mean[ROWS], rstd[ROWS];
+        fill_random(x, (size_t)(ROWS * channels), (uint64_t)channels, 2);
+        fill_random(w, (size_t)channels, 2, 2);
+        fill_random(b, (size_t)channels, 3, 1);
+        for (int i = 0; i < channels; i++) x[i] += 100; /* the first row: a mean far larger than its deviation */
+        layernorm_forward(y, mean, rstd, x, w, b, RC(epsilon), ROWS, channels);
+        for (int n = 0; n < ROWS; n++) {
+            const real *in = x + n * channels;
+            struct exact_norm exact = exact_norm(in, channels);
+            double relative = (channels / 16 + 20) * half_epsilon, u = half_epsilon;
+            double spread = 1 + (double)(exact.largest * exact.rstd);
+            assert_true(fabs((double)mean[n] - (double)exact.mean) <= relative * (double)exact.largest);
+            assert_true(fabs((double)rstd[n] / (double)exact.rstd - 1) <= relative * spread);
+            for (int c = 0; c < channels; c++) {
+                long double xhat = ((long double)in[c] - exact.mean) * exact.rstd;
+                long double expected = xhat * (long double)w[c] + (long double)b[c];
+                double allowed =
+                    relative * spread * (1 + fabs((double)xhat)) * fabs((double)w[c]) + 2 * u * fabs((double)expected);
+                double error = fabs((double)((long double)y[n * channels + c] - expected));
+                if (!(error <= allowed)) fail_msg("C = %d: y(%d, %d) is off by %g", channels, n, c, error);
+                worst = fmax(worst, error / allowed);
+            }
+        }
+    }
+    print_message("             layer norm: worst %.3f of what is allowed\n", worst);
+}
+
+/* A row without variance: epsilon keeps the quotient finite, and what is left is b. */
+static void layer_norm_of_equal_elements(void **state) {
+    (void)state;
+    enum { CHANNELS = 32 }; /* a power of two: the mean is exact */
+    real x[CHANNELS], y[CHANNELS], w[CHANNELS], b[CHANNELS], mean, rstd;
+    fill_value(x, CHANNELS, RC(3.5));
+    fill_random(w, CHANNELS, 1, 1);
+    fill_random(b, CHANNELS, 2, 1);
+    layernorm_forward(y, &mean, &rstd, x, w, b, RC(epsilon), 1, CHANNELS);
+    check_same("y", y, b, CHANNELS);
+    x[3] = RC(NAN);
+    layernorm_forward(y, &mean, &rstd, x, w, b, RC(epsilon), 1, CHANNELS);
+    for (int c = 0; c < CHANNELS; c++) assert_true(isnan(y[c]));
+}
+
+/* ---- optimiser ---- */
+
+enum { WEIGHTS = 67, STEPS = 50 };
+
+struct moments {
+    long double w[WEIGHTS], m[WEIGHTS], v[WEIGHTS];
+};
+
+static const double lr = 0.01, beta1 = 0.9, beta2 = 0.98, adam_epsilon = 1e-3;
+
+static void exact_adam(struct moments *a, const real *g, long double grad_scale, int t) {
+    long double bias1 = 1 - powl(beta1, t), bias2 = 1 - powl(beta2, t);
+    for (int i = 0; i < WEIGHTS; i++) {
+        long double grad = grad_scale * (long double)g[i];
+        a->m[i] = beta1 * a->m[i] + (1 - beta1) * grad;
+        a->v[i] = beta2 * a->v[i] + (1 - beta2) * grad * grad;
+        a->w[i] -= lr * (a->m[i] / bias1) / (sqrtl(a->v[i] / bias2) + adam_epsilon);
+    }
+}
+
+/*
+ * m is off by at most 20 u of the largest gradient (its rounding, remembered ten steps, and that of beta1), and the
+ * root of v is at least a tenth of it within 50 steps: the quotient is off by 200 u, v and the constants add 60 u.
+ * So a step puts w off by 260 u lr, and by u |w| when it is subtracted; |w| stays below 2.
+ */
+static void adam_equals_its_formula(void **state) {
+    (void)state;
+    struct figure figure = {"weights after 50 steps of Adam", STEPS * half_epsilon * (260 * lr + 2), 0};
+    struct moments exact = {0};
+    real w[WEIGHTS], m[WEIGHTS] = {0}, v[WEIGHTS] = {0}, g[WEIGHTS], expected[WEIGHTS];
+    fill_random(w, WEIGHTS, 1, 1);
+    for (int i = 0; i < WEIGHTS; i++) exact.w[i] = (long double)w[i];
+    for (int t = 1; t <= STEPS; t++) {
+        real grad_scale = t % 3 ? 1 : RC(0.25);
+        fill_random(g, WEIGHTS, (uint64_t)(100 + t), 1);
+        g[5] = 0; /* no gradient ever: nothing moves */
+        adam_update(w, m, v, g, grad_scale, lr, beta1, beta2, adam_epsilon, 1 - pow(beta1, t), 1 - pow(beta2, t),
+                    WEIGHTS);
+        exact_adam(&exact, g, (long double)grad_scale, t);
+        for (int i = 0; i < WEIGHTS; i++) expected[i] = (real)exact.w[i];
+        figure_check(&figure, w, expected, WEIGHTS);
+        assert_true(w[5] == expected[5]);
+    }
+    figure_show(&figure);
+}
+
+static void squares(void **state) {
+    (void)state;
+    real x[1003];
+    fill_random(x, 1003, 1, 3);
+    for (size_t n = 0; n <= 1003; n += n < 70 ? 1 : 933) {
+        long double exact = 0;
+        for (size_t i = 0; i < n; i++) exact += (long double)x[i] * (long double)x[i];
+        double allowed = (double)(n / 8 + 9) * DBL_EPSILON / 2 * (double)exact; /* summed in double */
+        assert_true(fabs((double)(sum_of_squares(x, n) - exact)) <= allowed);
+    }
+    x[500] = RC(NAN);
+    assert_true(isnan(sum_of_squares(x, 1003)));
+}
+
+/* ---- what the score descriptor can say and the cores cannot do ---- */
+
+static void refusals_name_the_feature(void **state) {
+    (void)state;
+    const struct scores none = {0}, window = {.window = 4}, cap = {.soft_cap = 30}, alibi = {.bias = SCORE_BIAS_ALIBI},
+                        buckets = {.bias = SCORE_BIAS_BUCKETS}, had = {.causal = true, .knockout_count = 1};
+    assert_null(scores_refused(&none));
+    assert_null(scores_refused(&had));
+    assert_non_null(strstr(scores_refused(&window), "window"));
+    assert_non_null(strstr(scores_refused(&cap), "soft-cap"));
+    assert_non_null(strstr(scores_refused(&alibi), "ALiBi"));
+    assert_non_null(strstr(scores_refused(&buckets), "relative"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(biases),
+        cmocka_unit_test(additions_and_clearing),
+        cmocka_unit_test(relu),
+        cmocka_unit_test(embeddings),
+        cmocka_unit_test(positions),
+        cmocka_unit_test(layer_norm),
+        cmocka_unit_test(layer_norm_of_equal_elements),
+        cmocka_unit_test(adam_equals_its_formula),
+        cmocka_unit_test(squares),
+        cmocka_unit_test(refusals_name_the_feature),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
