@@ -1,0 +1,204 @@
+#include "models.h"
+
+#include "base/memory.h"
+#include "io/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- recipes, sentences ---- */
+
+ch_recipe *recipe_of(const char *option, ...) {
+    ch_recipe *recipe;
+    ch_error error;
+    check_ok(ch_recipe_new(&recipe, &error), &error);
+    va_list rest;
+    va_start(rest, option);
+    for (; option; option = va_arg(rest, const char *)) set_option(recipe, option, va_arg(rest, const char *));
+    va_end(rest);
+    return recipe;
+}
+
+void set_option(ch_recipe *recipe, const char *option, const char *value) {
+    ch_error error;
+    check_ok(ch_recipe_set(recipe, option, value, &error), &error);
+}
+
+void check_ok(ch_status status, const ch_error *error) {
+    if (status != CH_OK) fail_msg("status %d: %s", (int)status, error->message);
+}
+
+void check_sentence(ch_status status, ch_status expected, const ch_error *error, ...) {
+    if (status == CH_OK) fail_msg("expected a failure, and it went well");
+    if (status != expected || error->status != status)
+        fail_msg("expected status %d, found %d and %d in '%s'", (int)expected, (int)status, (int)error->status,
+                 error->message);
+    va_list parts;
+    va_start(parts, error);
+    for (const char *part; (part = va_arg(parts, const char *));)
+        if (!strstr(error->message, part)) fail_msg("'%s' does not say '%s'", error->message, part);
+    va_end(parts);
+}
+
+ch_model *model_of(const ch_recipe *recipe) {
+    ch_model *model;
+    ch_error error;
+    check_ok(ch_model_new(recipe, &model, &error), &error);
+    return model;
+}
+
+ch_model *open_model(const char *path) {
+    ch_model *model;
+    ch_error error;
+    check_ok(ch_model_open(path, 0, &model, &error), &error);
+    return model;
+}
+
+ch_trainer *trainer_of(const ch_recipe *recipe, const char *folder) {
+    ch_trainer *trainer;
+    ch_error error;
+    check_ok(ch_trainer_new(recipe, folder, &trainer, &error), &error);
+    return trainer;
+}
+
+ch_step take_steps(ch_trainer *trainer, int count) {
+    ch_step step = {0};
+    ch_error error;
+    for (int i = 0; i < count; i++) check_ok(ch_trainer_step(trainer, &step, &error), &error);
+    return step;
+}
+
+real *values_of(const struct ch_model *model, const char *name) {
+    const struct param *row = params_find(&model->params, name);
+    if (!row) fail_msg("there is no tensor %s", name);
+    return model->params.value + row->offset;
+}
+
+/* ---- a batch and its pass ---- */
+
+static void load_examples(struct shard *shard, const ch_recipe *recipe) {
+    struct ch_examples examples;
+    struct example_stream stream = {.task = recipe->task,
+                                    .min_length = (int)recipe->min_len,
+                                    .max_length = (int)recipe->max_len,
+                                    .seed = (uint64_t)recipe->seed,
+                                    .use = PHILOX_DATA};
+    int count = (int)recipe->batch_size;
+    ch_error error;
+    check_ok(examples_init(&examples, count, stream.max_length, stream.task->symbols, &error), &error);
+    examples_draw(&examples, &stream, 1, 0, count);
+    shard_load(shard, &examples, 0, count);
+    examples_release(&examples);
+}
+
+struct lab lab_new(struct ch_model *model, const ch_recipe *recipe, const struct capture *capture) {
+    struct lab lab = {.model = model, .block = model->params.trained};
+    struct batch_limits limits = {(int)recipe->batch_size, (int)recipe->max_len, (int)recipe->max_len + 1};
+    lab.pass = (struct pass){.core = recipe->attention,
+                             .dropout = recipe->dropout == 0 ? DROPOUT_OFF : DROPOUT_PHILOX,
+                             .dropout_rate = RC(recipe->dropout),
+                             .dropout_key = philox_derive((uint64_t)recipe->seed, PHILOX_DROPOUT, 1),
+                             .capture = capture};
+    ch_error error;
+    check_ok(shard_new(&lab.shard, model, &lab.pass, &limits, true, &error), &error);
+    load_examples(&lab.shard, recipe);
+    lab.grad = params_new_block(&model->params);
+    assert_non_null(lab.grad);
+    lab.pass.grad = lab.grad;
+    return lab;
+}
+
+void lab_free(struct lab *lab) {
+    shard_free(&lab->shard);
+    mem_free_aligned(lab->grad);
+}
+
+double lab_step(struct lab *lab) {
+    memset(lab->grad, 0, lab->block * sizeof *lab->grad);
+    int counted = 0;
+    for (int n = 0; n < lab->shard.target.view.rows; n++) counted += lab->shard.label[n] >= 0;
+    shard_run(&lab->shard, lab->model, lab->pass, RC(1.0 / counted));
+    return lab->shard.loss.sum / (double)lab->shard.loss.count;
+}
+
+real *lab_logits(struct lab *lab, size_t *count) {
+    struct pass pass = lab->pass;
+    struct shard *shard = &lab->shard;
+    pass.params = &lab->model->params;
+    pass.arena = &shard->workspace.arena;
+    arena_reset(pass.arena, 0);
+    const real *logits = model_forward(&pass, lab->model, shard->source.token, &shard->source.view, shard->target.token,
+                                       &shard->target.view, &shard->workspace.saved);
+    *count = (size_t)shard->target.view.rows * (size_t)ch_vocab_size(&lab->model->vocab);
+    real *copy = new_reals(*count);
+    memcpy(copy, logits, *count * sizeof *copy);
+    return copy;
+}
+
+/* ---- golden tensors ---- */
+
+struct st_file *open_golden(const char *name) {
+    struct st_file *file;
+    ch_error error;
+    check_ok(st_open(name, &file, &error), &error);
+    return file;
+}
+
+real *golden(const struct st_file *file, const char *prefix, const char *name, const struct st_tensor **tensor) {
+    char full[256];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const struct st_tensor *found = st_find(file, full);
+    if (tensor) *tensor = found;
+    if (!found) return NULL;
+    real *numbers = new_reals(found->count);
+    ch_error error;
+    check_ok(st_read(file, found, numbers, &error), &error);
+    return numbers;
+}
+
+/* ---- files ---- */
+
+const char *path_in(const char *folder, const char *name) {
+    enum { PATHS = 8 };
+    static char ring[PATHS][1024];
+    static int next;
+    char *path = ring[next++ % PATHS];
+    snprintf(path, sizeof ring[0], "%s/%s", folder, name);
+    return path;
+}
+
+bool is_there(const char *folder, const char *name) {
+    return access(path_in(folder, name), F_OK) == 0;
+}
+
+char *file_bytes(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    if (!file) fail_msg("cannot open %s", path);
+    size_t capacity = 1 << 16, used = 0, got;
+    char *bytes = malloc(capacity);
+    while ((got = fread(bytes + used, 1, capacity - used - 1, file)) > 0) {
+        used += got;
+        if (used + 1 == capacity) bytes = realloc(bytes, capacity *= 2);
+    }
+    fclose(file);
+    bytes[used] = '\0';
+    *size = used;
+    return bytes;
+}
+
+void put_bytes(const char *path, const void *bytes, size_t size) {
+    FILE *file = fopen(path, "wb");
+    if (!file) fail_msg("cannot write %s", path);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+void check_same_file(const char *folder_a, const char *folder_b, const char *name) {
+    size_t size_a, size_b;
+    char *a = file_bytes(path_in(folder_a, name), &size_a), *b = file_bytes(path_in(folder_b, name), &size_b);
+    if (size_a != size_b || memcmp(a, b, size_a) != 0) fail_msg("%s differs: %zu and %zu bytes", name, size_a, size_b);
+    free(a);
+    free(b);
+}

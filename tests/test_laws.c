@@ -1,0 +1,305 @@
+/*
+ * Laws of a whole model, checked without knowing a single right number: what may not see what, and which two ways
+ * must give the same. "The same" is bit for bit where the order of the sums is the same, and else 1e-5.
+ */
+#include "models.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct attention_core *const cores[] = {&attention_explicit, &attention_fused};
+
+/* Small, of odd sizes, with sequences of many lengths. */
+static ch_recipe *small_recipe(const char *dropout) {
+    return recipe_of("d-model", "18", "heads", "3", "d-ff", "29", "layers", "2", "min-len", "1", "max-len", "9",
+                     "max-positions", "16", "batch-size", "7", "seed", "3", "dropout", dropout, NULL);
+}
+
+struct world {
+    ch_recipe *recipe;
+    ch_model *model;
+    struct lab lab;
+};
+
+static struct world world_new(const char *dropout, const struct attention_core *core, const struct capture *capture) {
+    struct world world = {.recipe = small_recipe(dropout)};
+    world.recipe->attention = core;
+    world.model = model_of(world.recipe);
+    world.lab = lab_new(world.model, world.recipe, capture);
+    return world;
+}
+
+static void world_free(struct world *world) {
+    lab_free(&world->lab);
+    ch_model_free(world->model);
+    ch_recipe_free(world->recipe);
+}
+
+/* ---- what may not see what ---- */
+
+/* Another token at place t of every sequence: whatever stands before it must not move by a bit, itself must. */
+static void check_no_leak(struct world *world, int t) {
+    const struct batch *batch = &world->lab.shard.target.view;
+    size_t count, vocab = (size_t)ch_vocab_size(&world->model->vocab);
+    real *before = lab_logits(&world->lab, &count);
+    int *token = world->lab.shard.target.token;
+    for (int b = 0; b < batch->sequences; b++)
+        if (t < batch->length[b]) token[batch->offset[b] + t] = (token[batch->offset[b] + t] + 1) % 10;
+    real *after = lab_logits(&world->lab, &count);
+    for (int b = 0; b < batch->sequences; b++)
+        for (int i = 0; i < batch->length[b]; i++) {
+            size_t at = (size_t)(batch->offset[b] + i) * vocab;
+            if (i < t || t >= batch->length[b]) check_same("logits before the change", after + at, before + at, vocab);
+            if (i == t) assert_true(worst_difference(after + at, before + at, vocab) > 0);
+        }
+    free(before);
+    free(after);
+}
+
+static void future_is_hidden(void **state) {
+    (void)state;
+    for (int c = 0; c < 2; c++) {
+        struct world world = world_new("0", cores[c], NULL);
+        for (int t = 0; t < world.lab.shard.target.view.longest; t++) check_no_leak(&world, t);
+        world_free(&world);
+    }
+}
+
+/* Each sequence alone and among the others. The matrix product may sum a lone row in another order: 1e-6. */
+static void batch_mates_change_nothing(void **state) {
+    (void)state;
+    struct world all = world_new("0", &attention_fused, NULL);
+    size_t count, alone_count, vocab = (size_t)ch_vocab_size(&all.model->vocab);
+    real *together = lab_logits(&all.lab, &count);
+    struct shard *shard = &all.lab.shard;
+    for (int b = 0; b < shard->source.view.sequences; b++) {
+        struct lab lab = all.lab; /* borrows everything but the batch */
+        int source = shard->source.length[b], target = shard->target.length[b];
+        lab.shard.source = packed_batch(&source, 1, 0, 0);
+        lab.shard.target = packed_batch(&target, 1, 0, 0);
+        const int *from = shard->source.token + shard->source.offset[b];
+        memcpy(lab.shard.source.token, from, (size_t)source * sizeof *from);
+        from = shard->target.token + shard->target.offset[b];
+        memcpy(lab.shard.target.token, from, (size_t)target * sizeof *from);
+        real *alone = lab_logits(&lab, &alone_count);
+        check_close("logits alone", alone, together + (size_t)shard->target.offset[b] * vocab, alone_count, 1e-6);
+        free(alone);
+        batch_buffer_free(&lab.shard.source);
+        batch_buffer_free(&lab.shard.target);
+    }
+    free(together);
+    world_free(&all);
+}
+
+/* ---- two ways to the same ---- */
+
+static void fused_is_explicit(void **state) {
+    (void)state;
+    const char *const dropouts[] = {"0", "0.3"};
+    for (int d = 0; d < 2; d++) {
+        struct world plain = world_new(dropouts[d], &attention_explicit, NULL);
+        struct world fused = world_new(dropouts[d], &attention_fused, NULL);
+        real loss[] = {(real)lab_step(&plain.lab), (real)lab_step(&fused.lab)};
+        check_close("loss", &loss[1], &loss[0], 1, 1e-5);
+        check_close("gradient", fused.lab.grad, plain.lab.grad, plain.lab.block, 1e-5);
+        world_free(&plain);
+        world_free(&fused);
+    }
+}
+
+/* Dropout must do something, or the laws about it are empty. */
+static void dropout_changes_the_step(void **state) {
+    (void)state;
+    struct world off = world_new("0", &attention_fused, NULL), on = world_new("0.3", &attention_fused, NULL);
+    assert_true(fabs(lab_step(&off.lab) - lab_step(&on.lab)) > 1e-3);
+    world_free(&off);
+    world_free(&on);
+}
+
+static void cut(struct lab *lab, const struct shard *whole, int first, int count) {
+    batch_clear(&lab->shard.source);
+    batch_clear(&lab->shard.target);
+    for (int b = first; b < first + count; b++) {
+        const struct batch_buffer *from = &whole->source;
+        int *to = batch_add(&lab->shard.source, from->length[b], 0, from->example[b]);
+        memcpy(to, from->token + from->offset[b], (size_t)from->length[b] * sizeof *to);
+        from = &whole->target;
+        int row = lab->shard.target.view.rows;
+        to = batch_add(&lab->shard.target, from->length[b], 0, from->example[b]);
+        memcpy(to, from->token + from->offset[b], (size_t)from->length[b] * sizeof *to);
+        memcpy(lab->shard.label + row, whole->label + from->offset[b], (size_t)from->length[b] * sizeof *to);
+    }
+}
+
+/* Gradients of two parts of a batch add up to that of the whole, dropout included: a mask knows the example's number.
+ */
+static void two_halves_are_one(void **state) {
+    (void)state;
+    struct world whole = world_new("0.3", &attention_fused, NULL), half = world_new("0.3", &attention_fused, NULL);
+    real loss = (real)lab_step(&whole.lab), sum = 0;
+    int sequences = whole.lab.shard.source.view.sequences, rows = whole.lab.shard.target.view.rows;
+    memset(half.lab.grad, 0, half.lab.block * sizeof(real));
+    for (int part = 0; part < 2; part++) {
+        int first = part ? sequences / 2 : 0, end = part ? sequences : sequences / 2;
+        cut(&half.lab, &whole.lab.shard, first, end - first);
+        shard_run(&half.lab.shard, half.model, half.lab.pass, RC(1.0 / rows));
+        sum += (real)(half.lab.shard.loss.sum / rows);
+    }
+    check_close("loss", &sum, &loss, 1, 1e-5);
+    check_close("gradient", half.lab.grad, whole.lab.grad, whole.lab.block, 1e-5);
+    world_free(&whole);
+    world_free(&half);
+}
+
+/* ---- looking ---- */
+
+static bool wants_all(void *context, const char *layer, const char *site) {
+    (void)context, (void)layer, (void)site;
+    return true;
+}
+
+static void count_rows(void *context, const char *layer, const char *site, const real *x, int ld, int channels,
+                       const struct batch *batch) {
+    (void)layer, (void)site, (void)x, (void)ld, (void)channels, (void)batch;
+    ++*(int *)context;
+}
+
+static void count_map(void *context, const char *layer, const char *site, int sequence, int head, const real *x,
+                      int queries, int keys) {
+    (void)layer, (void)site, (void)sequence, (void)head, (void)x, (void)queries, (void)keys;
+    ++*(int *)context;
+}
+
+static void looking_changes_nothing(void **state) {
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        int shown = 0;
+        struct capture capture = {wants_all, count_rows, count_map, &shown};
+        const char *dropout = way / 2 ? "0.3" : "0";
+        struct world blind = world_new(dropout, cores[way % 2], NULL);
+        struct world seeing = world_new(dropout, cores[way % 2], &capture);
+        real loss[] = {(real)lab_step(&blind.lab), (real)lab_step(&seeing.lab)};
+        assert_true(shown > 100);
+        check_same("loss", &loss[1], &loss[0], 1);
+        check_same("gradient", seeing.lab.grad, blind.lab.grad, blind.lab.block);
+        size_t count;
+        real *a = lab_logits(&blind.lab, &count), *b = lab_logits(&seeing.lab, &count);
+        check_same("logits", b, a, count);
+        blind.lab.pass.grad = seeing.lab.pass.grad = NULL; /* and so in inference */
+        real *c = lab_logits(&blind.lab, &count), *d = lab_logits(&seeing.lab, &count);
+        check_same("logits of inference", d, c, count);
+        check_same("logits of inference and training", c, a, count);
+        free(a), free(b), free(c), free(d);
+        world_free(&blind);
+        world_free(&seeing);
+    }
+}
+
+/* What the core used is what the map says: the captured weights times the values are the heads' output. */
+struct product {
+    real *weights, *value, *heads; /* of enc.0.attn: (B, H, longest, longest), (N, D), (N, D) */
+    int longest, heads_count;
+};
+
+static bool wants_first(void *context, const char *layer, const char *site) {
+    (void)context;
+    return strcmp(layer, "enc.0.attn") == 0 && strcmp(site, "out") != 0;
+}
+
+static void keep_rows(void *context, const char *layer, const char *site, const real *x, int ld, int channels,
+                      const struct batch *batch) {
+    (void)layer;
+    struct product *p = context;
+    real *to = strcmp(site, "value") == 0 ? p->value : strcmp(site, "heads") == 0 ? p->heads : NULL;
+    for (int n = 0; to && n < batch->rows; n++)
+        memcpy(to + (size_t)n * (size_t)channels, x + (size_t)n * (size_t)ld, (size_t)channels * sizeof *to);
+}
+
+static void keep_map(void *context, const char *layer, const char *site, int sequence, int head, const real *x,
+                     int queries, int keys) {
+    (void)layer;
+    struct product *p = context;
+    if (strcmp(site, "weights") != 0) return;
+    size_t side = (size_t)p->longest, at = ((size_t)sequence * (size_t)p->heads_count + (size_t)head) * side * side;
+    for (int i = 0; i < queries; i++)
+        memcpy(p->weights + at + (size_t)i * side, x + (size_t)i * (size_t)keys, (size_t)keys * sizeof *x);
+}
+
+static void check_product(const struct product *p, const struct batch *batch, int d_head) {
+    size_t side = (size_t)p->longest, width = (size_t)(p->heads_count * d_head);
+    for (int b = 0; b < batch->sequences; b++)
+        for (int h = 0; h < p->heads_count; h++)
+            for (int i = 0; i < batch->length[b]; i++) {
+                const real *w =
+                    p->weights + (((size_t)b * (size_t)p->heads_count + (size_t)h) * side + (size_t)i) * side;
+                real mass = 0, one = 1;
+                for (int j = 0; j < batch->length[b]; j++) mass += w[j];
+                check_close("a row of weights", &mass, &one, 1, 1e-6);
+                for (int d = 0; d < d_head; d++) {
+                    size_t column = (size_t)(h * d_head + d);
+                    real sum = 0;
+                    for (int j = 0; j < batch->length[b]; j++)
+                        sum += w[j] * p->value[(size_t)(batch->offset[b] + j) * width + column];
+                    check_close("weights times values", &sum,
+                                &p->heads[(size_t)(batch->offset[b] + i) * width + column], 1, 1e-5);
+                }
+            }
+}
+
+static void map_times_values_is_the_output(void **state) {
+    (void)state;
+    for (int c = 0; c < 2; c++) {
+        struct product p = {.longest = 9, .heads_count = 3};
+        p.weights = new_reals(7 * 3 * 9 * 9);
+        p.value = new_reals(7 * 9 * 18);
+        p.heads = new_reals(7 * 9 * 18);
+        struct capture capture = {wants_first, keep_rows, keep_map, &p};
+        struct world world = world_new("0", cores[c], &capture);
+        size_t count;
+        free(lab_logits(&world.lab, &count));
+        check_product(&p, &world.lab.shard.source.view, 6);
+        world_free(&world);
+        free(p.weights), free(p.value), free(p.heads);
+    }
+}
+
+/* ---- padding ---- */
+
+/* Here the padding token is a real token of every sequence, so that a gradient for its row would come. */
+static void padding_row_gets_no_gradient(void **state) {
+    (void)state;
+    struct world world = world_new("0", &attention_fused, NULL);
+    int pad = ch_vocab_pad(&world.model->vocab);
+    struct shard *shard = &world.lab.shard;
+    for (int b = 0; b < shard->source.view.sequences; b++) {
+        shard->source.token[shard->source.offset[b]] = pad;
+        shard->target.token[shard->target.offset[b]] = pad;
+    }
+    lab_step(&world.lab);
+    const char *const tables[] = {"src_emb.weight", "tgt_emb.weight"};
+    for (int i = 0; i < 2; i++) {
+        const struct param *row = params_find(&world.model->params, tables[i]);
+        const real *grad = world.lab.grad + row->offset;
+        size_t width = (size_t)row->shape[1], nonzero = 0;
+        for (size_t c = 0; c < width; c++) assert_true(grad[(size_t)pad * width + c] == 0);
+        for (size_t k = 0; k < row->count; k++) nonzero += grad[k] != 0;
+        assert_true(nonzero > 5 * width);
+    }
+    world_free(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(future_is_hidden),
+        cmocka_unit_test(batch_mates_change_nothing),
+        cmocka_unit_test(fused_is_explicit),
+        cmocka_unit_test(dropout_changes_the_step),
+        cmocka_unit_test(two_halves_are_one),
+        cmocka_unit_test(looking_changes_nothing),
+        cmocka_unit_test(map_times_values_is_the_output),
+        cmocka_unit_test(padding_row_gets_no_gradient),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

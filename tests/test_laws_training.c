@@ -1,0 +1,172 @@
+/*
+ * Laws of training and evaluation: the same bits at any number of threads, from the same seed and not from another;
+ * what must not be trained is not; evaluation and decoding know no dropout; a step after the first allocates nothing.
+ */
+#include "models.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ch_recipe *small_recipe(const char *batch, const char *threads) {
+    return recipe_of("d-model", "12", "heads", "3", "d-ff", "20", "layers", "1", "max-positions", "16", "warmup", "5",
+                     "lr", "0.01", "batch-size", batch, "threads", threads, NULL);
+}
+
+/* The parameters after so many steps; free() them. */
+static real *trained(const ch_recipe *recipe, int steps, size_t *count) {
+    ch_trainer *trainer = trainer_of(recipe, NULL);
+    take_steps(trainer, steps);
+    *count = trainer->model->params.block;
+    real *copy = new_reals(*count);
+    memcpy(copy, trainer->model->params.value, *count * sizeof *copy);
+    ch_trainer_free(trainer);
+    return copy;
+}
+
+static void same_bits_at_any_number_of_threads(void **state) {
+    (void)state;
+    static const char *const batches[] = {"1", "3", "5", "64"}, *const threads[] = {"2", "8"};
+    size_t count;
+    for (int b = 0; b < 4; b++) {
+        ch_recipe *recipe = small_recipe(batches[b], "1");
+        real *one = trained(recipe, 20, &count);
+        for (int t = 0; t < 2; t++) {
+            set_option(recipe, "threads", threads[t]);
+            real *more = trained(recipe, 20, &count);
+            check_same("parameters on more threads", more, one, count);
+            free(more);
+        }
+        free(one);
+        ch_recipe_free(recipe);
+    }
+}
+
+static void a_seed_is_a_run(void **state) {
+    (void)state;
+    static const char *const rngs[] = {"philox", "torch"};
+    for (int r = 0; r < 2; r++) {
+        size_t count;
+        ch_recipe *recipe = small_recipe("6", "2");
+        set_option(recipe, "rng", rngs[r]);
+        real *first = trained(recipe, 5, &count), *again = trained(recipe, 5, &count);
+        set_option(recipe, "seed", "1");
+        real *other = trained(recipe, 5, &count);
+        check_same("parameters of the same seed", again, first, count);
+        assert_true(worst_difference(other, first, count) > 0.1);
+        free(first), free(again), free(other);
+        ch_recipe_free(recipe);
+    }
+}
+
+static void what_is_not_trained_stays(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("8", "2");
+    ch_model *fresh = model_of(recipe);
+    ch_trainer *trainer = trainer_of(recipe, NULL);
+    take_steps(trainer, 20);
+    size_t pad = (size_t)ch_vocab_pad(&fresh->vocab);
+    static const char *const tables[] = {"src_emb.weight", "tgt_emb.weight"};
+    for (int i = 0; i < 2; i++) {
+        const real *before = values_of(fresh, tables[i]), *after = values_of(trainer->model, tables[i]);
+        check_same("the padding row", after + pad * 12, before + pad * 12, 12);
+        assert_true(worst_difference(after, before, 12) > 1e-3); /* digit 0 has moved */
+    }
+    const struct param *pe = params_find(&fresh->params, "pos.pe");
+    check_same("pos.pe", values_of(trainer->model, "pos.pe"), values_of(fresh, "pos.pe"), pe->count);
+    ch_trainer_free(trainer);
+    ch_model_free(fresh);
+    ch_recipe_free(recipe);
+}
+
+/* ---- evaluation ---- */
+
+static ch_evaluation evaluate(const ch_model *model, const ch_recipe *recipe, size_t examples) {
+    ch_evaluation result;
+    ch_error error;
+    check_ok(ch_evaluate(model, recipe, examples, &result, &error), &error);
+    return result;
+}
+
+static void check_same_evaluation(ch_evaluation a, ch_evaluation b) {
+    assert_true(a.loss == b.loss && a.token_accuracy == b.token_accuracy);
+    assert_int_equal(a.exact, b.exact);
+    assert_int_equal(a.total, b.total);
+}
+
+/* The trained model of the lesson's code, which gets some right and some (lengths 9 and 10) wrong. */
+static void evaluation_knows_no_threads(void **state) {
+    (void)state;
+    ch_model *model = open_model(CH_TEST_DATA "/lesson_tiny_model.safetensors");
+    ch_recipe *recipe = recipe_of("threads", "1", NULL);
+    ch_evaluation one = evaluate(model, recipe, 173);
+    assert_int_equal(one.total, 173);
+    assert_true(one.exact > 20 && one.exact < 173);
+    assert_true(one.token_accuracy > 0.5 && one.token_accuracy < 1);
+    set_option(recipe, "threads", "2");
+    check_same_evaluation(evaluate(model, recipe, 173), one);
+    set_option(recipe, "threads", "8");
+    check_same_evaluation(evaluate(model, recipe, 173), one);
+    set_option(recipe, "seed", "1"); /* other examples */
+    assert_true(evaluate(model, recipe, 173).loss != one.loss);
+    ch_recipe_free(recipe);
+    ch_model_free(model);
+}
+
+/* Two models that differ in nothing but the rate they were made to be trained with. */
+static void evaluation_knows_no_dropout(void **state) {
+    (void)state;
+    ch_recipe *dry = small_recipe("4", "2"), *wet = small_recipe("4", "2");
+    set_option(dry, "dropout", "0");
+    set_option(wet, "dropout", "0.9");
+    ch_model *a = model_of(dry), *b = model_of(wet);
+    check_same("weights", b->params.value, a->params.value, a->params.block);
+    check_same_evaluation(evaluate(b, wet, 60), evaluate(a, dry, 60));
+    check_same_evaluation(evaluate(b, wet, 60), evaluate(b, wet, 60));
+    static const int token[] = {3, 1, 4, 1, 5};
+    ch_sequence source = {token, 5};
+    ch_attention *seen[2];
+    ch_error error;
+    check_ok(ch_look(a, source, 9, &seen[0], &error), &error);
+    check_ok(ch_look(b, source, 9, &seen[1], &error), &error);
+    ch_sequence one = ch_attention_generated(seen[0]), two = ch_attention_generated(seen[1]);
+    assert_int_equal(one.length, two.length);
+    assert_memory_equal(one.tokens, two.tokens, one.length * sizeof(int));
+    assert_memory_equal(ch_attention_map(seen[0], 0, 1), ch_attention_map(seen[1], 0, 1),
+                        one.length * 5 * sizeof(float));
+    ch_attention_free(seen[0]);
+    ch_attention_free(seen[1]);
+    ch_model_free(a);
+    ch_model_free(b);
+    ch_recipe_free(dry);
+    ch_recipe_free(wet);
+}
+
+/* ---- memory ---- */
+
+static void a_step_allocates_nothing(void **state) {
+    (void)state;
+    for (int way = 0; way < 8; way++) {
+        ch_recipe *recipe = small_recipe("6", way & 4 ? "2" : "1");
+        set_option(recipe, "attention", way & 1 ? "explicit" : "fused");
+        set_option(recipe, "rng", way & 2 ? "torch" : "philox");
+        ch_trainer *trainer = trainer_of(recipe, NULL);
+        take_steps(trainer, 1);
+        uint64_t before = mem_allocations();
+        take_steps(trainer, 10);
+        assert_int_equal(mem_allocations(), before);
+        ch_trainer_free(trainer);
+        ch_recipe_free(recipe);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits_at_any_number_of_threads), cmocka_unit_test(a_seed_is_a_run),
+        cmocka_unit_test(what_is_not_trained_stays),          cmocka_unit_test(evaluation_knows_no_threads),
+        cmocka_unit_test(evaluation_knows_no_dropout),        cmocka_unit_test(a_step_allocates_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
