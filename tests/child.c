@@ -18,7 +18,8 @@ struct result last;
 char *folder;
 
 _Noreturn static void become(const char *script) {
-    signal(SIGINT, SIG_DFL);
+    signal(SIGINT, SIG_DFL); /* what is ignored here would stay ignored there */
+    signal(SIGPIPE, SIG_DFL);
     execl("/bin/sh", "sh", "-c", script, (char *)NULL);
     _exit(127);
 }

@@ -20,6 +20,7 @@ static const struct wrong wrongs[] = {
     {"trian",
      {"unknown command 'trian'", "did you mean 'train'", "train, decode, eval, look, summary, data, list, help"}},
     {"--jsn", {"unknown command '--jsn'"}},
+    {"\"$(printf 'a\\033[2J')\"", {"unknown command 'a?[2J'"}}, /* it does not steer the terminal */
     {"help trian", {"unknown command 'trian'", "'train'"}},
     {"train reverse --out \"$D/x\" --stpes 5", {"unknown option '--stpes'", "--steps", "--d-model", "--resume"}},
     {"train -x", {"unknown option '-x'", "--out"}},
@@ -322,7 +323,7 @@ static void test_bad_lines(void **state) {
 
 static void test_answer_cut_off(void **state) {
     (void)state;
-    assert_int_equal(run("printf '3 1 4 1 5\\n' | \"$C\" decode \"$M\" --max-new 3"), 0);
+    assert_int_equal(run("printf '3 1 4 1 5\\n' | \"$C\" decode --max-new=1 \"$M\" --max-new 3"), 0);
     assert_string_equal(last.out, "5 1 4\n");
     holds(last.err, "line 1");
     holds(last.err, "--max-new");

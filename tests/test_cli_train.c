@@ -178,7 +178,11 @@ static void test_train_without_reader(void **state) {
     holds(last.err, "cannot write to standard output");
     holds(last.err, "--resume");
     assert_int_equal(run("\"$C\" train --resume \"$D/a\" --quiet && test -e \"$D/a/model.safetensors\""), 0);
-    run("rm -r \"$D/a\"");
+    /* Without a standard output, no file of the run may take its place. */
+    assert_int_equal(run("\"$C\" train " TINY " --steps 9 --log-every 1 --out \"$D/b\" >&-"), 1);
+    holds(last.err, "cannot write to standard output");
+    assert_int_equal(run("! grep '^step' \"$D/b/log.jsonl\""), 0);
+    run("rm -r \"$D/a\" \"$D/b\"");
 }
 
 static void test_progress(void **state) {
