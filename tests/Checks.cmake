@@ -1,0 +1,21 @@
+# What every test runs under, and the tests that are scripts: the tree's rules, the goldens, leaks, and the lesson at full
+# length. Label "slow": left out of the quick tier of scripts/test. A script that misses its tool exits with 77: skipped.
+function(ch_script_test name)
+  add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${name}.sh ${ARGN})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+endfunction()
+
+add_test(NAME tiers COMMAND ${CMAKE_SOURCE_DIR}/tools/check_tiers.sh)
+ch_script_test(check_tiers ${CMAKE_SOURCE_DIR})
+if(NOT CH_DOUBLE AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
+  ch_script_test(goldens ${CMAKE_SOURCE_DIR})
+  ch_script_test(valgrind $<TARGET_FILE:clearhead> ${CMAKE_CURRENT_SOURCE_DIR}/valgrind.supp)
+  ch_script_test(slow_lesson $<TARGET_FILE:clearhead>)
+endif()
+
+get_property(ch_all_tests DIRECTORY PROPERTY TESTS)
+set_tests_properties(${ch_all_tests} PROPERTIES TIMEOUT 600 ENVIRONMENT
+  "ASAN_OPTIONS=detect_leaks=1;UBSAN_OPTIONS=print_stacktrace=1;LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/data/libraries.supp:print_suppressions=0")
+if(TEST slow_lesson)
+  set_tests_properties(slow_lesson PROPERTIES LABELS slow TIMEOUT 3600)
+endif()
