@@ -9,7 +9,7 @@
 /* Opens MODEL with --heads. Returns 0, or the exit code after a sentence; *model is NULL then. */
 int model_open(const struct arguments *arguments, ch_model **model);
 
-/* The tokens of a text in the model's vocabulary: what parsing them can need is one for every two bytes. */
+/* The most tokens that a text of so many bytes can hold: each takes a byte, and a blank stands between two. */
 size_t model_most_tokens(size_t bytes);
 
 #endif
