@@ -190,12 +190,13 @@ struct moments {
 static const double lr = 0.01, beta1 = 0.9, beta2 = 0.98, adam_epsilon = 1e-3;
 
 static void exact_adam(struct moments *a, const real *g, long double grad_scale, int t) {
-    long double bias1 = 1 - powl(beta1, t), bias2 = 1 - powl(beta2, t);
+    const long double b1 = (long double)beta1, b2 = (long double)beta2;
     for (int i = 0; i < WEIGHTS; i++) {
         long double grad = grad_scale * (long double)g[i];
-        a->m[i] = beta1 * a->m[i] + (1 - beta1) * grad;
-        a->v[i] = beta2 * a->v[i] + (1 - beta2) * grad * grad;
-        a->w[i] -= lr * (a->m[i] / bias1) / (sqrtl(a->v[i] / bias2) + adam_epsilon);
+        a->m[i] = b1 * a->m[i] + (1 - b1) * grad;
+        a->v[i] = b2 * a->v[i] + (1 - b2) * grad * grad;
+        long double mean = a->m[i] / (1 - powl(b1, t)), square = a->v[i] / (1 - powl(b2, t));
+        a->w[i] -= (long double)lr * mean / (sqrtl(square) + (long double)adam_epsilon);
     }
 }
 
@@ -233,7 +234,7 @@ static void squares(void **state) {
         long double exact = 0;
         for (size_t i = 0; i < n; i++) exact += (long double)x[i] * (long double)x[i];
         double allowed = (double)(n / 8 + 9) * DBL_EPSILON / 2 * (double)exact; /* summed in double */
-        assert_true(fabs((double)(sum_of_squares(x, n) - exact)) <= allowed);
+        assert_true(fabs((double)((long double)sum_of_squares(x, n) - exact)) <= allowed);
     }
     x[500] = RC(NAN);
     assert_true(isnan(sum_of_squares(x, 1003)));
