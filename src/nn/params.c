@@ -6,6 +6,13 @@
 
 enum { GROUP_ALIGNMENT = 16 }; /* elements: groups start on a cache line */
 
+/* Puts a row behind the last one of its group. */
+static void join_group(struct params *params, int id) {
+    int last = params->row[id].together;
+    while (params->row[last].next >= 0) last = params->row[last].next;
+    params->row[last].next = id;
+}
+
 ch_status params_declare(struct params *params, const char *prefix, const char *name, struct param_spec spec, int *id,
                          ch_error *error) {
     size_t capacity = (size_t)params->capacity;
@@ -18,7 +25,8 @@ ch_status params_declare(struct params *params, const char *prefix, const char *
                           .role = spec.role,
                           .fan_in = spec.fan_in,
                           .frozen_row = spec.frozen_row_plus_1 - 1,
-                          .together = spec.together_plus_1 ? spec.together_plus_1 - 1 : params->count};
+                          .together = spec.together_plus_1 ? spec.together_plus_1 - 1 : params->count,
+                          .next = -1};
     int length = snprintf(row->name, sizeof row->name, "%s%s%s", prefix, *prefix ? "." : "", name);
     ch_assert(length < PARAM_NAME && spec.rank <= PARAM_RANK);
     for (int d = 0; d < spec.rank; d++) {
@@ -26,6 +34,7 @@ ch_status params_declare(struct params *params, const char *prefix, const char *
         if (__builtin_mul_overflow(row->count, (size_t)spec.shape[d], &row->count))
             return fail(error, CH_NO_MEMORY, "%s has more elements than this machine can count", row->name);
     }
+    if (spec.together_plus_1) join_group(params, params->count);
     *id = params->count++;
     return CH_OK;
 }
@@ -42,8 +51,8 @@ static ch_status place(struct params *params, struct param *row, ch_error *error
 /* Places the group of one row behind what is placed already. */
 static ch_status place_group(struct params *params, int first, ch_error *error) {
     ch_status status = CH_OK;
-    for (int i = first; i < params->count && status == CH_OK; i++)
-        if (params->row[i].together == first) status = place(params, &params->row[i], error);
+    for (int i = first; i >= 0 && status == CH_OK; i = params->row[i].next)
+        status = place(params, &params->row[i], error);
     params->block = (params->block + GROUP_ALIGNMENT - 1) / GROUP_ALIGNMENT * GROUP_ALIGNMENT;
     return status;
 }

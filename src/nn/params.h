@@ -30,6 +30,7 @@ struct param {
     int fan_in;     /* of its linear layer; 0 elsewhere */
     int frozen_row; /* a row that gets no gradient (the padding row of an embedding); -1: none */
     int together;   /* the row that this one lies behind; itself if it starts a group */
+    int next;       /* the row that lies behind this one in its group; -1: none */
 };
 
 struct params {

@@ -1,0 +1,343 @@
+/* Recipes: every row of the table at and beyond its limits, recipe files, and the checks that concern several options.
+ */
+#include "models.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *folder;
+
+static int make_folder(void **state) {
+    (void)state;
+    folder = make_temp_folder();
+    return 0;
+}
+
+static int drop_folder(void **state) {
+    (void)state;
+    remove_folder(folder);
+    return 0;
+}
+
+/* ---- every row ---- */
+
+static void check_value(const char *option, const char *value, bool good) {
+    ch_recipe *recipe = recipe_of("seed", "0", NULL);
+    char *old = strdup(ch_recipe_get(recipe, option));
+    ch_error error;
+    ch_status status = ch_recipe_set(recipe, option, value, &error);
+    if (good) {
+        check_ok(status, &error);
+        assert_string_equal(ch_recipe_get(recipe, option), value);
+    } else {
+        check_sentence(status, CH_USAGE, &error, option, value, NULL);
+        assert_int_equal(ch_recipe_set(recipe, option, value, NULL), CH_USAGE);
+        assert_string_equal(ch_recipe_get(recipe, option), old);
+    }
+    free(old);
+    ch_recipe_free(recipe);
+}
+
+static void every_default_is_good(void **state) {
+    (void)state;
+    size_t rows = 0;
+    for (const ch_option *option; (option = ch_recipe_option(rows)); rows++) {
+        check_value(option->name, option->default_value, true);
+        assert_true(strlen(option->help) > 5 && strlen(option->group) > 2 && strlen(option->value) > 0);
+    }
+    assert_int_equal(rows, RECIPE_OPTIONS);
+    ch_recipe *recipe = recipe_of("seed", "0", NULL);
+    ch_error error;
+    check_ok(ch_recipe_check(recipe, &error), &error);
+    ch_recipe_free(recipe);
+}
+
+/* The lesson's. */
+static void defaults_are_the_lessons(void **state) {
+    (void)state;
+    ch_recipe *r = recipe_of("seed", "0", NULL);
+    assert_true(r->task == &task_reverse && r->attention == &attention_fused && !r->rng->torch);
+    assert_true(r->min_len == 4 && r->max_len == 10);
+    assert_true(r->d_model == 64 && r->heads == 4 && r->d_ff == 256 && r->layers == 2 && r->dropout == 0.1);
+    assert_true(r->batch_size == 64 && r->steps == 3000 && r->warmup == 400 && r->lr == 1e-3 && r->clip == 1);
+    ch_recipe_free(r);
+}
+
+/* Least, most, and the first values beyond; what a table of limits says twice, once here. */
+static const struct {
+    const char *option, *least, *most, *below, *above;
+} limits[] = {
+    {"min-len", "1", "1000000", "0", "1000001"},
+    {"max-len", "1", "1000000", "0", "1000001"},
+    {"d-model", "1", "1000000", "0", "1000001"},
+    {"heads", "1", "1000000", "0", "1000001"},
+    {"d-ff", "1", "10000000", "0", "10000001"},
+    {"layers", "1", "10000", "0", "10001"},
+    {"dropout", "0", "0.999999", "-0.000001", "1"},
+    {"max-positions", "2", "10000000", "1", "10000001"},
+    {"batch-size", "1", "1000000", "0", "1000001"},
+    {"steps", "1", "1000000000000", "0", "1000000000001"},
+    {"lr", "0", "1e6", "-1e-9", "1000001"},
+    {"warmup", "0", "1000000000000", "-1", "1000000000001"},
+    {"clip", "0", "1e30", "-1", "2e30"},
+    {"seed", "0", "9007199254740992", "-1", "9007199254740994"},
+    {"threads", "0", "1024", "-1", "1025"},
+    {"log-every", "1", "1000000000000", "0", "1000000000001"},
+    {"save-every", "1", "1000000000000", "0", "1000000000001"},
+};
+
+static const char *const nonsense[] = {"",
+                                       "x",
+                                       "1x",
+                                       "1 2",
+                                       " 1",
+                                       "1 ",
+                                       "--1",
+                                       "nan",
+                                       "inf",
+                                       "-inf",
+                                       "0x10",
+                                       "1e",
+                                       "1,5",
+                                       "1_0",
+                                       "+",
+                                       "1e99",
+                                       "-99999999999999999999",
+                                       "\n1"};
+
+static void limits_hold(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        check_value(limits[i].option, limits[i].least, true);
+        check_value(limits[i].option, limits[i].most, true);
+        check_value(limits[i].option, limits[i].below, false);
+        check_value(limits[i].option, limits[i].above, false);
+    }
+}
+
+static void nonsense_is_refused_everywhere(void **state) {
+    (void)state;
+    for (size_t row = 0; ch_recipe_option(row); row++)
+        for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+            const char *option = ch_recipe_option(row)->name;
+            ch_recipe *recipe = recipe_of("seed", "0", NULL);
+            ch_error error;
+            check_sentence(ch_recipe_set(recipe, option, nonsense[i], &error), CH_USAGE, &error, option, NULL);
+            ch_recipe_free(recipe);
+        }
+    check_value("steps", "1.5", false);
+    check_value("d-model", "1e3", false);
+    check_value("lr", "1e-4", true);
+}
+
+/* A row that the tests above do not know would go unchecked. */
+static void every_row_is_a_number_with_limits_or_a_name(void **state) {
+    (void)state;
+    for (size_t row = 0; ch_recipe_option(row); row++) {
+        const char *option = ch_recipe_option(row)->name;
+        bool known = ch_family_variant(option, 0) != NULL;
+        for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+            known = known || strcmp(limits[i].option, option) == 0;
+        if (!known) fail_msg("no limits are tested for '%s'", option);
+    }
+}
+
+static void names_are_suggested(void **state) {
+    (void)state;
+    ch_recipe *recipe = recipe_of("seed", "0", NULL);
+    ch_error error;
+    check_sentence(ch_recipe_set(recipe, "d-modle", "8", &error), CH_USAGE, &error, "unknown option 'd-modle'",
+                   "did you mean 'd-model'", "save-every", NULL);
+    check_sentence(ch_recipe_set(recipe, "frobnicate-everything", "8", &error), CH_USAGE, &error,
+                   "unknown option 'frobnicate-everything'; have task", NULL);
+    check_sentence(ch_recipe_set(recipe, "task", "revrse", &error), CH_USAGE, &error,
+                   "unknown task 'revrse'; have reverse, copy", "did you mean 'reverse'", NULL);
+    check_sentence(ch_recipe_set(recipe, "attention", "flash", &error), CH_USAGE, &error,
+                   "unknown attention 'flash'; have fused, explicit", NULL);
+    check_sentence(ch_recipe_set(recipe, "norm", "rmsnorm", &error), CH_USAGE, &error, "have layernorm", NULL);
+    check_sentence(ch_recipe_set(recipe, "rng", "Torch", &error), CH_USAGE, &error, "did you mean 'torch'", NULL);
+    char value[200];
+    memset(value, '1', 199);
+    value[199] = '\0';
+    check_sentence(ch_recipe_set(recipe, "steps", value, &error), CH_USAGE, &error, "steps", "199", NULL);
+    ch_recipe_free(recipe);
+}
+
+static void every_variant_can_be_chosen(void **state) {
+    (void)state;
+    int chosen = 0;
+    for (size_t f = 0; ch_family_name(f); f++)
+        for (size_t i = 0; ch_family_variant(ch_family_name(f), i); i++) {
+            assert_true(strlen(ch_family_variant(ch_family_name(f), i)->help) > 5);
+            if (strcmp(ch_family_name(f), "plot") == 0) continue; /* chosen by a file's ending */
+            check_value(ch_family_name(f), ch_family_variant(ch_family_name(f), i)->name, true);
+            chosen++;
+        }
+    assert_true(chosen >= 12);
+    assert_null(ch_family_variant("no such family", 0));
+    assert_null(ch_family_variant("task", 99));
+}
+
+/* ---- files ---- */
+
+static const char *put(const char *text) {
+    const char *path = path_in(folder, "recipe.json");
+    put_bytes(path, text, strlen(text));
+    return path;
+}
+
+static void check_file_refused(const char *text, const char *says) {
+    ch_recipe *recipe = recipe_of("layers", "3", NULL);
+    char *before = ch_recipe_json(recipe);
+    const char *path = put(text);
+    ch_error error = {0};
+    ch_status status = ch_recipe_read(recipe, path, &error);
+    if (status == CH_OK) fail_msg("'%s' was taken", text);
+    if (!strstr(error.message, path) || !strstr(error.message, says))
+        fail_msg("'%s' does not name %s and say '%s'", error.message, path, says);
+    assert_int_equal(ch_recipe_read(recipe, path, NULL), status);
+    char *after = ch_recipe_json(recipe);
+    assert_string_equal(after, before); /* not even the good keys before the bad one */
+    ch_string_free(before);
+    ch_string_free(after);
+    ch_recipe_free(recipe);
+}
+
+static void bad_files_leave_the_recipe_alone(void **state) {
+    (void)state;
+    check_file_refused("{\"layers\": 1, \"stepps\": 5}", "did you mean 'steps'");
+    check_file_refused("{\"layers\": 1, \"steps\": true}", "steps");
+    check_file_refused("{\"layers\": 1, \"steps\": null}", "steps");
+    check_file_refused("{\"layers\": 1, \"steps\": [5]}", "steps");
+    check_file_refused("{\"layers\": 1, \"steps\": {}}", "steps");
+    check_file_refused("{\"layers\": 1, \"steps\": 1.5}", "steps: expected a whole number");
+    check_file_refused("{\"layers\": 1, \"steps\": 0}", "steps: expected a whole number from 1");
+    check_file_refused("{\"layers\": 1, \"task\": 5}", "unknown task '5'");
+    check_file_refused("{\"layers\": 1, \"task\": \"\"}", "unknown task ''");
+    check_file_refused("{\"layers\": 1, \"lr\": 1e7}", "lr: expected a number");
+    check_file_refused("{\"layers\": 1, \"layers\": 2}", "layers");
+    check_file_refused("{\"layers\": 1,}", "");
+    check_file_refused("{\"layers\": 1} x", "");
+    check_file_refused("[1, 2]", "an object");
+    check_file_refused("\"text\"", "");
+    check_file_refused("", "is empty");
+    check_file_refused(" ", "");
+    check_file_refused("{\"task\": \"\xff\"}", "");
+    ch_recipe *recipe = recipe_of("seed", "0", NULL);
+    ch_error error;
+    check_sentence(ch_recipe_read(recipe, path_in(folder, "none.json"), &error), CH_FAILED, &error, "none.json",
+                   "No such file", NULL);
+    check_sentence(ch_recipe_read(recipe, folder, &error), CH_FAILED, &error, "expected a file, found a folder", NULL);
+    ch_recipe_free(recipe);
+}
+
+/* Whoever sets last wins; what a file does not name stays. */
+static void later_calls_win(void **state) {
+    (void)state;
+    ch_recipe *recipe = recipe_of("layers", "5", "heads", "8", NULL);
+    ch_error error;
+    check_ok(ch_recipe_read(recipe, put("{\"layers\": 1, \"lr\": 0.25, \"task\": \"copy\"}"), &error), &error);
+    set_option(recipe, "lr", "0.5");
+    assert_true(recipe->layers == 1 && recipe->heads == 8 && recipe->lr == 0.5 && recipe->task == &task_copy);
+    check_ok(ch_recipe_read(recipe, put("{}"), &error), &error);
+    assert_true(recipe->layers == 1 && recipe->lr == 0.5);
+    ch_recipe_free(recipe);
+}
+
+/* A recipe written and read again is the same in every bit of every value. */
+static void json_and_back(void **state) {
+    (void)state;
+    ch_recipe *recipe = recipe_of("lr", "0.1234567890123456789", "dropout", "0.3", "seed", "9007199254740992", "task",
+                                  "copy", "rng", "torch", "attention", "explicit", "clip", "1e-30", NULL);
+    ch_recipe *back = recipe_of("seed", "0", NULL);
+    char *text = ch_recipe_json(recipe);
+    ch_error error;
+    check_ok(ch_recipe_read(back, put(text), &error), &error);
+    assert_memory_equal(back, recipe, offsetof(ch_recipe, text));
+    char *again = ch_recipe_json(back);
+    assert_string_equal(again, text);
+    ch_string_free(text);
+    ch_string_free(again);
+    ch_recipe_free(recipe);
+    ch_recipe_free(back);
+}
+
+/* ---- several options at once ---- */
+
+static void check_together(ch_recipe *recipe, const char *one, const char *two) {
+    ch_error error;
+    ch_model *model;
+    ch_trainer *trainer;
+    check_sentence(ch_recipe_check(recipe, &error), CH_USAGE, &error, one, two, NULL);
+    check_sentence(ch_model_new(recipe, &model, &error), CH_USAGE, &error, one, two, NULL);
+    check_sentence(ch_trainer_new(recipe, NULL, &trainer, &error), CH_USAGE, &error, one, two, NULL);
+    assert_null(model);
+    assert_null(trainer);
+    assert_int_equal(ch_recipe_check(recipe, NULL), CH_USAGE);
+    assert_int_equal(ch_model_new(recipe, &model, NULL), CH_USAGE);
+    assert_int_equal(ch_trainer_new(recipe, NULL, &trainer, NULL), CH_USAGE);
+    ch_recipe_free(recipe);
+}
+
+static void options_must_fit_each_other(void **state) {
+    (void)state;
+    check_together(recipe_of("d-model", "10", "heads", "4", NULL), "d-model 10 is not divisible", "heads 4");
+    check_together(recipe_of("d-model", "2", "heads", "4", NULL), "d-model 2", "heads 4");
+    check_together(recipe_of("d-model", "9", "heads", "3", NULL), "even number, found 9", "sinusoidal");
+    check_together(recipe_of("min-len", "6", "max-len", "5", NULL), "min-len 6", "max-len 5");
+    check_together(recipe_of("max-len", "10", "max-positions", "10", NULL), "11 positions", "max-positions is 10");
+    ch_recipe *fits = recipe_of("max-len", "10", "max-positions", "11", NULL);
+    ch_error error;
+    check_ok(ch_recipe_check(fits, &error), &error);
+    ch_recipe_free(fits);
+}
+
+/* Refused from the sizes alone, by more than any machine has: nothing large is ever asked of the system. */
+static void check_too_large(ch_recipe *recipe) {
+    ch_trainer *trainer;
+    ch_error error;
+    check_sentence(ch_trainer_new(recipe, NULL, &trainer, &error), CH_NO_MEMORY, &error, "GiB of memory",
+                   "this machine has", NULL);
+    assert_null(trainer);
+    assert_int_equal(ch_trainer_new(recipe, NULL, &trainer, NULL), CH_NO_MEMORY);
+    ch_recipe_free(recipe);
+}
+
+static void too_large_is_refused(void **state) {
+    (void)state;
+    check_too_large(recipe_of("d-model", "1000000", NULL));
+    check_too_large(recipe_of("d-model", "1000000", "heads", "1", "layers", "1", "d-ff", "1", NULL));
+    check_too_large(recipe_of("batch-size", "1000000", "max-len", "999999", "max-positions", "1000000", NULL));
+    check_too_large(recipe_of("max-positions", "10000000", "d-model", "1000000", NULL));
+    ch_recipe *recipe = recipe_of("d-model", "1000000", NULL);
+    ch_model *model;
+    ch_error error;
+    check_sentence(ch_model_new(recipe, &model, &error), CH_NO_MEMORY, &error, "GiB of memory", NULL);
+    assert_null(model);
+    set_option(recipe, "d-ff", "10000000");
+    set_option(recipe, "layers", "10000"); /* more bytes than 64 bits count */
+    check_sentence(ch_model_new(recipe, &model, &error), CH_NO_MEMORY, &error, "memory", NULL);
+    assert_null(model);
+    ch_recipe_free(recipe);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_default_is_good),
+        cmocka_unit_test(defaults_are_the_lessons),
+        cmocka_unit_test(limits_hold),
+        cmocka_unit_test(nonsense_is_refused_everywhere),
+        cmocka_unit_test(every_row_is_a_number_with_limits_or_a_name),
+        cmocka_unit_test(names_are_suggested),
+        cmocka_unit_test(every_variant_can_be_chosen),
+        cmocka_unit_test(bad_files_leave_the_recipe_alone),
+        cmocka_unit_test(later_calls_win),
+        cmocka_unit_test(json_and_back),
+        cmocka_unit_test(options_must_fit_each_other),
+        cmocka_unit_test(too_large_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
