@@ -151,6 +151,9 @@ static void read_shape(struct reader *outer, const struct js_value *attention, c
     refuse_unknown_keys(&r, known, sizeof known / sizeof *known);
     int heads = (int)read_int(&r, "heads", 1, MOST_HEADS), kv_heads = (int)read_int(&r, "kv_heads", 1, heads);
     int d_head = (int)read_int(&r, "d_head", 1, MOST_WIDTH);
+    if (r.status == CH_OK && (int64_t)heads * d_head > 10 * MOST_WIDTH)
+        r.status = fail(r.error, CH_FAILED, "%s: '%s': expected heads times d_head to be at most %d, found %d times %d",
+                        r.where, name, 10 * MOST_WIDTH, heads, d_head);
     if (r.status == CH_OK && !attention_shape_uniform(shape, heads, heads, d_head))
         r.status = fail_memory(r.error, "the model's shapes");
     if (r.status == CH_OK) shape->kv_heads = kv_heads;
@@ -280,6 +283,10 @@ ch_status config_from_shapes(struct config *config, const struct st_file *file, 
         return fail(error, CH_FAILED,
                     "%s: 'src_emb.weight': expected at least 4 rows, a symbol and <pad>, <sos>, <eos>, found %lld",
                     where, (long long)embedding[0]);
+    if (config->d_model % 2)
+        return fail(error, CH_FAILED,
+                    "%s: 'src_emb.weight': expected an even width, since sinusoidal positions come in pairs, found %d",
+                    where, config->d_model);
     status = check_heads(config, heads, where, error);
     return status == CH_OK ? config_uniform(config, heads, error) : status;
 }
