@@ -1,0 +1,254 @@
+/* Looking: maps that are distributions, what an alignment says of made-up maps, and pictures, text and numbers of them.
+ */
+#include "models.h"
+
+#include "inspect/attention.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TINY CH_TEST_DATA "/lesson_tiny_model.safetensors"
+
+static const int digits[] = {7, 2, 9, 0, 4, 6};
+
+static ch_attention *look(const ch_model *model, ch_sequence source, int max_new) {
+    ch_attention *attention;
+    ch_error error;
+    check_ok(ch_look(model, source, max_new, &attention, &error), &error);
+    return attention;
+}
+
+/* Rows sum to 1 up to the rounding of S additions of numbers below 1, and of a division. */
+static void check_rows(const ch_attention *attention) {
+    size_t rows = ch_attention_generated(attention).length, columns = ch_attention_source(attention).length;
+    for (int layer = 0; layer < ch_attention_layers(attention); layer++)
+        for (int head = 0; head < ch_attention_heads(attention, layer); head++)
+            for (size_t t = 0; t < rows; t++) {
+                const float *row = ch_attention_map(attention, layer, head) + t * columns;
+                double sum = 0;
+                for (size_t s = 0; s < columns; s++) {
+                    assert_true(row[s] >= 0 && row[s] <= 1);
+                    sum += (double)row[s];
+                }
+                assert_true(fabs(sum - 1) <= 1e-6);
+            }
+}
+
+static void maps_are_distributions(void **state) {
+    (void)state;
+    ch_model *model = open_model(TINY);
+    ch_attention *attention = look(model, (ch_sequence){digits, 6}, 0);
+    ch_sequence generated = ch_attention_generated(attention), source = ch_attention_source(attention);
+    static const int expected[] = {6, 4, 0, 9, 2, 7, 12};
+    assert_int_equal(generated.length, 7);
+    assert_memory_equal(generated.tokens, expected, sizeof expected);
+    assert_int_equal(source.length, 6);
+    assert_memory_equal(source.tokens, digits, sizeof digits);
+    check_rows(attention);
+    ch_alignment alignment = ch_attention_alignment(attention, 0, 0);
+    assert_string_equal(alignment.verdict, "reversing"); /* what it was trained for */
+    assert_true(alignment.anti_diagonal > 0.5 && alignment.diagonal < 0.5);
+    ch_attention_free(attention);
+    ch_attention_free(NULL);
+    ch_model_free(model);
+    ch_recipe *recipe = recipe_of("d-model", "24", "heads", "6", "layers", "3", NULL);
+    model = model_of(recipe);
+    attention = look(model, (ch_sequence){digits, 1}, 5); /* one column */
+    check_rows(attention);
+    assert_int_equal(ch_attention_generated(attention).length, 5);
+    assert_int_equal(ch_attention_layers(attention), 3);
+    assert_int_equal(ch_attention_heads(attention, 2), 6);
+    ch_attention_free(attention);
+    ch_model_free(model);
+    ch_recipe_free(recipe);
+}
+
+static void sources_that_do_not_fit(void **state) {
+    (void)state;
+    ch_model *model = open_model(TINY);
+    static const int bad[] = {1, 11};
+    ch_attention *attention = (ch_attention *)1;
+    ch_error error;
+    check_sentence(ch_look(model, (ch_sequence){digits, 0}, 0, &attention, &error), CH_FAILED, &error, "is empty",
+                   NULL);
+    assert_null(attention);
+    check_sentence(ch_look(model, (ch_sequence){bad, 2}, 0, &attention, &error), CH_FAILED, &error, "token 2 is 11",
+                   NULL);
+    check_sentence(ch_look(model, (ch_sequence){digits, 6}, 25, &attention, &error), CH_USAGE, &error, "found 25",
+                   NULL);
+    assert_int_equal(ch_look(model, (ch_sequence){digits, 6}, 25, &attention, NULL), CH_USAGE);
+    ch_model_free(model);
+}
+
+/* ---- verdicts ---- */
+
+enum { SIDE = 6 };
+
+/* A map of our own making in the place of the captured one: SIDE + 1 rows, EOS's the last. */
+struct made {
+    ch_model *model;
+    ch_attention *attention;
+    float *map;
+};
+
+static struct made make_map(void) {
+    struct made made = {.model = open_model(TINY)};
+    made.attention = look(made.model, (ch_sequence){digits, SIDE}, 0);
+    made.map = made.attention->map;
+    return made;
+}
+
+/* Each row: mass at column `reversed ? SIDE - 1 - t : t`, the rest spread evenly. */
+static void fill_line(struct made *made, bool reversed, double mass) {
+    for (int t = 0; t < made->attention->rows; t++)
+        for (int s = 0; s < SIDE; s++) {
+            bool on = s == (reversed ? SIDE - 1 - t : t);
+            made->map[t * SIDE + s] = (float)(on ? mass : (1 - mass) / (SIDE - 1));
+        }
+}
+
+static ch_alignment check_verdict(const struct made *made, const char *verdict, double anti, double diagonal) {
+    ch_alignment alignment = ch_attention_alignment(made->attention, 0, 0);
+    assert_string_equal(alignment.verdict, verdict);
+    assert_true(fabs(alignment.anti_diagonal - anti) < 1e-6 && fabs(alignment.diagonal - diagonal) < 1e-6);
+    assert_true(fabs(alignment.uniform_entropy - log(SIDE)) < 1e-12);
+    return alignment;
+}
+
+static void verdicts(void **state) {
+    (void)state;
+    struct made made = make_map();
+    fill_line(&made, true, 1);
+    assert_true(check_verdict(&made, "reversing", 1, 0).entropy == 0);
+    fill_line(&made, false, 1);
+    assert_true(check_verdict(&made, "copying", 0, 1).entropy == 0);
+    fill_line(&made, true, 0.9);
+    check_verdict(&made, "reversing", 0.9, 0.02);
+    fill_line(&made, false, 0.51);
+    check_verdict(&made, "copying", 0.098, 0.51);
+    fill_line(&made, true, 0.45); /* not clear, and its entropy, 0.88 of uniform, not flat */
+    check_verdict(&made, "mixed", 0.45, 0.11);
+    fill_line(&made, true, 0.4); /* 0.91 of uniform */
+    check_verdict(&made, "not used", 0.4, 0.12);
+    fill_line(&made, true, 1.0 / SIDE); /* uniform */
+    ch_alignment flat = check_verdict(&made, "not used", 1.0 / SIDE, 1.0 / SIDE);
+    assert_true(fabs(flat.entropy - flat.uniform_entropy) < 1e-6);
+    for (int i = 0; i < made.attention->rows * SIDE; i++) made.map[i] = i % SIDE == 2; /* all on one token */
+    check_verdict(&made, "mixed", 1.0 / SIDE, 1.0 / SIDE);
+    ch_attention_free(made.attention);
+    ch_model_free(made.model);
+}
+
+/* The row that generates EOS, and rows behind the source's length, are no part of the alignment. */
+static void only_rows_of_source_tokens_count(void **state) {
+    (void)state;
+    struct made made = make_map();
+    fill_line(&made, true, 1);
+    made.attention->generated[3] = 12; /* an EOS in the middle: its row says nothing */
+    for (int s = 0; s < SIDE; s++) made.map[3 * SIDE + s] = s == 0;
+    for (int s = 0; s < SIDE; s++) made.map[SIDE * SIDE + s] = s == 1; /* the seventh row */
+    check_verdict(&made, "reversing", 1, 0);
+    for (int t = 0; t < made.attention->rows; t++) made.attention->generated[t] = 12;
+    check_verdict(&made, "mixed", 0, 0);
+    ch_attention_free(made.attention);
+    ch_model_free(made.model);
+}
+
+/* ---- pictures, text, numbers ---- */
+
+static void check_selection(const ch_attention *attention, int layer, int head, const char *says) {
+    ch_plot_options options = {.layer = layer, .head = head};
+    char *text = (char *)1;
+    ch_error error;
+    check_sentence(ch_text_attention(attention, &options, &text, &error), CH_USAGE, &error, says, NULL);
+    assert_null(text);
+    check_sentence(ch_text_numbers(attention, &options, &text, &error), CH_USAGE, &error, says, NULL);
+    check_sentence(ch_plot_attention(attention, &options, "/nowhere/x.png", &error), CH_USAGE, &error, says, NULL);
+    assert_int_equal(ch_text_attention(attention, &options, &text, NULL), CH_USAGE);
+}
+
+static void layers_and_heads_out_of_range(void **state) {
+    (void)state;
+    ch_model *model = open_model(TINY);
+    ch_attention *attention = look(model, (ch_sequence){digits, 6}, 0);
+    check_selection(attention, 1, 0, "layer: expected 0 to 0, found 1");
+    check_selection(attention, 0, 2, "head: expected 0 to 1 in layer 0, found 2");
+    check_selection(attention, -1, 1000000, "found 1000000");
+    ch_attention_free(attention);
+    ch_model_free(model);
+}
+
+static void check_picture(const ch_attention *attention, const char *folder, const char *name, int head,
+                          const char *start) {
+    ch_plot_options options = {.layer = -1, .head = head};
+    ch_error error;
+    check_ok(ch_plot_attention(attention, &options, path_in(folder, name), &error), &error);
+    size_t size;
+    char *bytes = file_bytes(path_in(folder, name), &size);
+    assert_true(size > 500);
+    assert_memory_equal(bytes, start, strlen(start));
+    free(bytes);
+}
+
+static void pictures_are_written(void **state) {
+    (void)state;
+    char *folder = make_temp_folder();
+    ch_model *model = open_model(TINY);
+    ch_attention *attention = look(model, (ch_sequence){digits, 6}, 0);
+    check_picture(attention, folder, "all.png", -1, "\x89PNG\r\n");
+    check_picture(attention, folder, "one.png", 1, "\x89PNG\r\n");
+    check_picture(attention, folder, "all.svg", -1, "<?xml");
+    ch_plot_options options = {.layer = -1, .head = -1};
+    ch_error error;
+    ch_status status = ch_plot_attention(attention, &options, path_in(folder, "map.gif"), &error);
+    assert_int_not_equal(status, CH_OK);
+    assert_non_null(strstr(error.message, "png"));
+    assert_false(is_there(folder, "map.gif"));
+    status = ch_plot_attention(attention, &options, path_in(folder, "none/map.png"), &error);
+    check_sentence(status, CH_FAILED, &error, "none", NULL);
+    ch_attention_free(attention);
+    ch_model_free(model);
+    remove_folder(folder);
+}
+
+/* The numbers in the table are those of the map, two digits behind the point. */
+static void numbers_are_those_of_the_map(void **state) {
+    (void)state;
+    struct made made = make_map();
+    fill_line(&made, true, 0.85);
+    ch_plot_options options = {.layer = 0, .head = 0};
+    char *text;
+    ch_error error;
+    check_ok(ch_text_numbers(made.attention, &options, &text, &error), &error);
+    int high = 0, low = 0;
+    for (const char *at = text; (at = strstr(at, "0.85")); at++) high++;
+    for (const char *at = text; (at = strstr(at, "0.03")); at++) low++;
+    assert_int_equal(high, SIDE);
+    assert_int_equal(low, SIDE * (SIDE - 1) + SIDE);
+    ch_string_free(text);
+    options.head = -1;
+    check_ok(ch_text_numbers(made.attention, &options, &text, &error), &error);
+    assert_non_null(strstr(text, "layer 0, head 0"));
+    assert_non_null(strstr(text, "layer 0, head 1"));
+    ch_string_free(text);
+    check_ok(ch_text_attention(made.attention, &options, &text, &error), &error);
+    assert_non_null(strstr(text, "head 1"));
+    for (const char *at = text; *at; at++) assert_true((unsigned char)*at < 127 && *at != 27); /* no colour was asked */
+    ch_string_free(text);
+    ch_attention_free(made.attention);
+    ch_model_free(made.model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(maps_are_distributions),
+        cmocka_unit_test(sources_that_do_not_fit),
+        cmocka_unit_test(verdicts),
+        cmocka_unit_test(only_rows_of_source_tokens_count),
+        cmocka_unit_test(layers_and_heads_out_of_range),
+        cmocka_unit_test(pictures_are_written),
+        cmocka_unit_test(numbers_are_those_of_the_map),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
