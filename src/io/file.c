@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "io/disk.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -156,6 +157,8 @@ ch_status file_rename(const char *from, const char *to, ch_error *error) {
 /* ---- writing ---------------------------------------------------------------------------------- */
 
 enum { TEMPORARY_NAMES = 1000 }; /* how many leftovers of killed programs we step over */
+#define TEMPORARY_START ".clearhead-"
+#define TEMPORARY_END ".tmp"
 
 /* A name of its own for the temporary file, short whatever the length of the final one, and with the permissions that
  * a new file gets (which mkstemp would not give). */
@@ -167,7 +170,7 @@ static ch_status open_temporary(struct file_writer *writer, ch_error *error) {
     writer->temporary = mem_new(size, 1);
     if (!writer->temporary) return fail_memory(error, writer->path);
     for (int i = 0; i < TEMPORARY_NAMES; i++) {
-        snprintf(writer->temporary, size, "%s/.clearhead-%ld-%d.tmp", folder, (long)getpid(), i);
+        snprintf(writer->temporary, size, "%s/" TEMPORARY_START "%ld-%d" TEMPORARY_END, folder, (long)getpid(), i);
         writer->descriptor = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (writer->descriptor >= 0) return CH_OK;
         if (errno != EEXIST) break;
@@ -176,6 +179,20 @@ static ch_status open_temporary(struct file_writer *writer, ch_error *error) {
     mem_free(writer->temporary); /* it is not ours to unlink */
     writer->temporary = NULL;
     return status;
+}
+
+static bool is_temporary(const char *name) {
+    size_t length = strlen(name), end = strlen(TEMPORARY_END);
+    return strncmp(name, TEMPORARY_START, strlen(TEMPORARY_START)) == 0 && length > end &&
+           strcmp(name + length - end, TEMPORARY_END) == 0;
+}
+
+void file_remove_leftovers(const char *folder) {
+    DIR *listing = opendir(folder);
+    if (!listing) return;
+    for (struct dirent *entry; (entry = readdir(listing));)
+        if (is_temporary(entry->d_name)) unlinkat(dirfd(listing), entry->d_name, 0);
+    closedir(listing);
 }
 
 /* What stands at the path now: nothing, or a file whose permissions the new one takes over. */

@@ -39,6 +39,8 @@ ch_status file_write(const char *path, const void *bytes, size_t length, ch_erro
 ch_status file_make_folder(const char *path, ch_error *error);
 /* Makes the names in a folder durable. */
 ch_status file_sync_folder(const char *path, ch_error *error);
+/* Removes the temporary files that killed programs left in a folder that is ours alone; others stay. */
+void file_remove_leftovers(const char *folder);
 /* Renames a file or folder, durably. */
 ch_status file_rename(const char *from, const char *to, ch_error *error);
 

@@ -145,6 +145,7 @@ static ch_status remove_checkpoint(const char *folder, ch_error *error) {
         if (status != CH_OK) return status;
         unlink(path);
     }
+    file_remove_leftovers(folder);
     if (rmdir(folder) != 0 && errno != ENOENT) return fail_errno(error, "cannot replace %s", folder);
     return CH_OK;
 }
@@ -167,6 +168,7 @@ ch_status checkpoint_save(struct ch_trainer *t, ch_error *error) {
     if (status == CH_OK) status = run_path(temporary, checkpoints, "unfinished", error);
     if (status == CH_OK) status = run_path(latest, checkpoints, RUN_LATEST, error);
     if (status == CH_OK) status = file_make_folder(checkpoints, error);
+    if (status == CH_OK) file_remove_leftovers(checkpoints);
     if (status == CH_OK) status = remove_checkpoint(temporary, error);
     if (status == CH_OK) status = fill_folder(t, temporary, error);
     if (status != CH_OK) {

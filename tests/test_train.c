@@ -1,0 +1,476 @@
+/*
+ * Runs in their folder: what a run leaves there, stopping and resuming to the same bits, what is refused, what a
+ * damaged checkpoint says, and the sentence for a step that is not finite.
+ */
+#include "models.h"
+
+#include "base/json.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *folder;
+
+static int make_folder(void **state) {
+    (void)state;
+    folder = make_temp_folder();
+    return 0;
+}
+
+static int drop_folder(void **state) {
+    (void)state;
+    remove_folder(folder);
+    return 0;
+}
+
+static ch_recipe *small_recipe(const char *rng) {
+    return recipe_of("d-model", "8", "heads", "2", "d-ff", "12", "layers", "1", "max-positions", "12", "batch-size",
+                     "5", "steps", "10", "warmup", "4", "lr", "0.01", "log-every", "3", "save-every", "4", "rng", rng,
+                     NULL);
+}
+
+static void finish_run(ch_trainer *trainer) {
+    ch_error error;
+    check_ok(ch_trainer_run(trainer, NULL, NULL, &error), &error);
+    ch_trainer_free(trainer);
+}
+
+/* A whole run in <folder>/<name>. */
+static char *whole_run(const char *name, const ch_recipe *recipe) {
+    char *run = strdup(path_in(folder, name));
+    finish_run(trainer_of(recipe, run));
+    return run;
+}
+
+static ch_trainer *resumed(const char *run) {
+    ch_trainer *trainer;
+    ch_error error;
+    check_ok(ch_trainer_resume(run, NULL, NULL, 0, &trainer, &error), &error);
+    return trainer;
+}
+
+static void check_text(const char *run, const char *name, const char *expected) {
+    size_t size;
+    char *text = file_bytes(path_in(run, name), &size);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void check_same_run(const char *a, const char *b, const char *step) {
+    char name[64];
+    check_same_file(a, b, "model.safetensors");
+    check_same_file(a, b, "log.jsonl");
+    snprintf(name, sizeof name, "checkpoints/%s/model.safetensors", step);
+    check_same_file(a, b, name);
+    snprintf(name, sizeof name, "checkpoints/%s/trainer.safetensors", step);
+    check_same_file(a, b, name);
+    check_same_file(a, b, "checkpoints/latest");
+}
+
+/* ---- what a run leaves ---- */
+
+/* Checks one line and moves behind it. */
+static void check_log_line(char **at, int64_t step) {
+    char *end = strchr(*at, '\n');
+    assert_non_null(end);
+    struct js_value *line;
+    ch_error error;
+    check_ok(js_parse(*at, (size_t)(end - *at), "log", &line, &error), &error);
+    int64_t schema, number;
+    double loss, norm, lr, next_lr;
+    assert_int_equal(js_int(js_find(line, "schema"), "log", "schema", &schema, NULL), CH_OK);
+    assert_int_equal(js_int(js_find(line, "step"), "log", "step", &number, NULL), CH_OK);
+    assert_int_equal(js_double(js_find(line, "loss"), "log", "loss", &loss, NULL), CH_OK);
+    assert_int_equal(js_double(js_find(line, "grad_norm"), "log", "grad_norm", &norm, NULL), CH_OK);
+    assert_int_equal(js_double(js_find(line, "lr"), "log", "lr", &lr, NULL), CH_OK);
+    assert_int_equal(js_double(js_find(line, "next_lr"), "log", "next_lr", &next_lr, NULL), CH_OK);
+    assert_true(schema == 1 && number == step && loss > 0 && norm > 0);
+    assert_true(lr == (step < 4 ? 0.01 * ((double)step / 4) : 0.01)); /* warmup 4 */
+    assert_true(next_lr == (step + 1 < 4 ? 0.01 * ((double)(step + 1) / 4) : 0.01));
+    js_free(line);
+    *at = end + 1;
+}
+
+static bool recipe_is_there_first(const ch_step *step, void *run) {
+    if (step->step == 1) {
+        assert_true(is_there(run, "recipe.json"));
+        assert_false(is_there(run, "model.safetensors"));
+    }
+    assert_int_equal(step->steps, 10);
+    assert_int_equal(step->log, step->step == 1 || step->step % 3 == 0 || step->step == 10);
+    return true;
+}
+
+static void a_run_leaves_all_of_itself(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("philox");
+    char run[1024];
+    snprintf(run, sizeof run, "%s/deep/er/run", folder); /* folders above are made, too */
+    ch_trainer *trainer = trainer_of(recipe, run);
+    char *json = ch_recipe_json(recipe), *expected;
+    assert_true(asprintf(&expected, "%s\n", json) > 0);
+    check_text(run, "recipe.json", expected); /* before step 1 */
+    ch_error error;
+    check_ok(ch_trainer_run(trainer, recipe_is_there_first, run, &error), &error);
+    ch_trainer_free(trainer);
+    check_text(run, "recipe.json", expected);
+    check_text(run, "checkpoints/latest", "10\n");
+    assert_true(is_there(run, "checkpoints/4/model.safetensors") && is_there(run, "checkpoints/8/trainer.safetensors"));
+    assert_false(is_there(run, "checkpoints/unfinished"));
+    check_same_file(path_in(run, "checkpoints/10"), run, "model.safetensors");
+    size_t size;
+    char *log = file_bytes(path_in(run, "log.jsonl"), &size), *at = log;
+    static const int64_t logged[] = {1, 3, 6, 9, 10};
+    for (int i = 0; i < 5; i++) check_log_line(&at, logged[i]);
+    assert_int_equal(*at, '\0');
+    ch_model_free(open_model(run)); /* the folder is a model, and so is a checkpoint */
+    ch_model_free(open_model(path_in(run, "checkpoints/4")));
+    free(log);
+    free(expected);
+    ch_string_free(json);
+    ch_recipe_free(recipe);
+}
+
+/* In memory the same happens, and nothing is written. */
+static void a_run_without_a_folder(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("philox");
+    char *run = whole_run("with", recipe);
+    ch_trainer *trainer = trainer_of(recipe, NULL);
+    ch_error error;
+    check_ok(ch_trainer_run(trainer, NULL, NULL, &error), &error);
+    ch_model *model = open_model(run);
+    check_same("parameters", model->params.value, ch_trainer_model(trainer)->params.value, model->params.block);
+    assert_true(ch_trainer_recipe(trainer)->steps == 10);
+    ch_trainer_free(trainer);
+    ch_trainer_free(NULL);
+    ch_model_free(model);
+    ch_recipe_free(recipe);
+    free(run);
+}
+
+/* ---- stop and resume ---- */
+
+static bool stop_at(const ch_step *step, void *context) {
+    return step->step < *(int64_t *)context;
+}
+
+static void stop_after(ch_trainer *trainer, int64_t step) {
+    ch_error error;
+    char says[64];
+    snprintf(says, sizeof says, "stopped after step %lld", (long long)step);
+    check_sentence(ch_trainer_run(trainer, stop_at, &step, &error), CH_STOPPED, &error, says, NULL);
+    ch_trainer_free(trainer);
+}
+
+static void check_stops(const char *rng) {
+    ch_recipe *recipe = small_recipe(rng);
+    char name[32];
+    snprintf(name, sizeof name, "%s-whole", rng);
+    char *whole = whole_run(name, recipe), *stopped;
+    for (int64_t step = 1; step < 10; step++) {
+        snprintf(name, sizeof name, "%s-%d", rng, (int)step);
+        stopped = strdup(path_in(folder, name));
+        stop_after(trainer_of(recipe, stopped), step);
+        snprintf(name, sizeof name, "%d\n", (int)step);
+        check_text(stopped, "checkpoints/latest", name);
+        assert_false(is_there(stopped, "model.safetensors"));
+        if (step + 2 < 10) stop_after(resumed(stopped), step + 2); /* twice */
+        finish_run(resumed(stopped));
+        check_same_run(stopped, whole, "10");
+        free(stopped);
+    }
+    finish_run(resumed(whole)); /* nothing is left to do */
+    check_text(whole, "checkpoints/latest", "10\n");
+    free(whole);
+    ch_recipe_free(recipe);
+}
+
+static void stopped_and_resumed_is_uninterrupted(void **state) {
+    (void)state;
+    check_stops("philox");
+    check_stops("torch");
+}
+
+/* Wanting to stop at the last step is not stopping. */
+static void stopping_at_the_end(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("philox");
+    char *run = strdup(path_in(folder, "last"));
+    ch_trainer *trainer = trainer_of(recipe, run);
+    int64_t last = 10;
+    ch_error error;
+    check_ok(ch_trainer_run(trainer, stop_at, &last, &error), &error);
+    assert_true(is_there(run, "model.safetensors"));
+    ch_trainer_free(trainer);
+    ch_recipe_free(recipe);
+    free(run);
+}
+
+static void steps_can_be_extended(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("philox"), *longer = small_recipe("philox");
+    set_option(longer, "steps", "13");
+    set_option(longer, "threads", "1");
+    char *run = whole_run("short", recipe), *whole = whole_run("long", longer);
+    static const char *const changed[] = {"steps", "threads"};
+    ch_trainer *trainer;
+    ch_error error;
+    check_ok(ch_trainer_resume(run, longer, changed, 2, &trainer, &error), &error);
+    assert_true(ch_trainer_recipe(trainer)->steps == 13 && ch_trainer_recipe(trainer)->threads == 1);
+    finish_run(trainer);
+    check_same_file(run, whole, "model.safetensors");
+    check_same_file(run, whole, "recipe.json"); /* what was resolved is what stands there */
+    free(run), free(whole);
+    ch_recipe_free(recipe);
+    ch_recipe_free(longer);
+}
+
+/* ---- what is refused ---- */
+
+static void check_resume(const char *run, const ch_recipe *changes, const char *changed, ch_status status,
+                         const char *says, const char *more) {
+    ch_trainer *trainer = (ch_trainer *)1;
+    ch_error error;
+    size_t count = changed ? 1 : 0;
+    check_sentence(ch_trainer_resume(run, changes, &changed, count, &trainer, &error), status, &error, says, more,
+                   NULL);
+    assert_null(trainer);
+    assert_int_equal(ch_trainer_resume(run, changes, &changed, count, &trainer, NULL), status);
+}
+
+static void changes_that_are_refused(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("philox"), *other = small_recipe("torch");
+    char *run = whole_run("fixed", recipe);
+    set_option(other, "d-model", "16");
+    set_option(other, "steps", "9");
+    check_resume(run, other, "d-model", CH_USAGE, "d-model cannot change", "it has '8', found '16'");
+    check_resume(run, other, "rng", CH_USAGE, "rng cannot change", "found 'torch'");
+    check_resume(run, other, "steps", CH_USAGE, "has taken 10 steps already", "found 9");
+    static const char *const same[] = {"heads"}; /* named, but not changed */
+    ch_trainer *trainer;
+    ch_error error;
+    check_ok(ch_trainer_resume(run, other, same, 1, &trainer, &error), &error);
+    ch_trainer_free(trainer);
+    free(run);
+    ch_recipe_free(recipe);
+    ch_recipe_free(other);
+}
+
+static void check_new(const char *run, const char *says, const char *more) {
+    ch_recipe *recipe = small_recipe("philox");
+    ch_trainer *trainer = (ch_trainer *)1;
+    ch_error error;
+    check_sentence(ch_trainer_new(recipe, run, &trainer, &error), CH_FAILED, &error, says, more, NULL);
+    assert_null(trainer);
+    assert_int_equal(ch_trainer_new(recipe, run, &trainer, NULL), CH_FAILED);
+    ch_recipe_free(recipe);
+}
+
+static void folders_that_are_refused(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("philox");
+    char *run = whole_run("taken", recipe);
+    check_new(run, run, "already holds a run (recipe.json is there): continue it with --resume");
+    unlink(path_in(run, "recipe.json")); /* any trace of a run will do */
+    check_new(run, run, "already holds a run (model.safetensors is there)");
+    const char *file = path_in(folder, "file");
+    put_bytes(file, "x", 1);
+    check_new(file, file, "expected a folder, found a file");
+    char inside[1024];
+    snprintf(inside, sizeof inside, "%s/run", file);
+    check_new(inside, file, "expected a folder, found a file");
+    check_new("/proc/no/such/place", "cannot make the folder /proc/no", "No such file");
+    if (geteuid() != 0) { /* root may write anywhere */
+        const char *locked = path_in(folder, "locked");
+        assert_int_equal(mkdir(locked, 0500), 0);
+        snprintf(inside, sizeof inside, "%s/run", locked);
+        check_new(inside, inside, "Permission denied");
+    }
+    check_resume(folder, NULL, NULL, CH_FAILED, folder, "holds no recipe.json");
+    check_resume(path_in(folder, "nowhere"), NULL, NULL, CH_FAILED, "nowhere", "recipe.json");
+    free(run);
+    ch_recipe_free(recipe);
+}
+
+/* ---- damaged checkpoints ---- */
+
+static void check_damaged(const char *run, const char *name, const void *bytes, size_t size, const char *says) {
+    size_t good_size;
+    const char *path = path_in(run, name);
+    char *good = file_bytes(path, &good_size);
+    put_bytes(path, bytes, size);
+    check_resume(run, NULL, NULL, CH_FAILED, says, "");
+    put_bytes(path, good, good_size);
+    free(good);
+}
+
+static void damaged_checkpoints_are_refused(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("torch");
+    char *run = whole_run("damaged", recipe);
+    static const char *const names[] = {"checkpoints/10/model.safetensors", "checkpoints/10/trainer.safetensors"};
+    for (int n = 0; n < 2; n++) {
+        size_t size;
+        char *bytes = file_bytes(path_in(run, names[n]), &size);
+        for (size_t length = 0; length < size; length += 1009) check_damaged(run, names[n], bytes, length, names[n]);
+        free(bytes);
+    }
+    check_damaged(run, "checkpoints/latest", "ten\n", 4, "expected the number of a checkpoint, found 'ten'");
+    check_damaged(run, "checkpoints/latest", "../10\n", 6, "expected the number of a checkpoint");
+    check_damaged(run, "checkpoints/latest", "", 0, "is empty");
+    check_damaged(run, "checkpoints/latest", "11\n", 3, "11");
+    check_damaged(run, "recipe.json", "{", 1, "recipe.json");
+    size_t size, other_size; /* the two halves in each other's place */
+    char *bytes = file_bytes(path_in(run, names[0]), &size), *other = file_bytes(path_in(run, names[1]), &other_size);
+    check_damaged(run, names[1], bytes, size, "the trainer's half of a checkpoint");
+    check_damaged(run, names[0], other, other_size, names[0]);
+    free(bytes), free(other);
+    char *whole = file_bytes(path_in(run, "model.safetensors"), &size);
+    finish_run(resumed(run)); /* repaired, it goes on */
+    char *again = file_bytes(path_in(run, "model.safetensors"), &other_size);
+    assert_int_equal(size, other_size);
+    assert_memory_equal(whole, again, size);
+    free(whole), free(again), free(run);
+    ch_recipe_free(recipe);
+}
+
+/* A half of a checkpoint that is whole and says something impossible. */
+static void check_trainer_file(const char *run, const char *step, uint32_t next, const char *says) {
+    const char *path = path_in(run, "checkpoints/10/trainer.safetensors");
+    struct st_file *file = open_golden(path);
+    size_t count = st_count(file);
+    struct st_item *items = calloc(count, sizeof *items);
+    for (size_t i = 0; i < count; i++) {
+        const struct st_tensor *tensor = st_tensor(file, i);
+        void *bytes = malloc(tensor->bytes);
+        assert_int_equal(st_read_bytes(file, tensor, bytes, NULL), CH_OK);
+        items[i] = (struct st_item){tensor->name, tensor->dtype->name, tensor->rank, tensor->shape, bytes};
+        if (strcmp(tensor->name, "rng.torch") == 0) ((struct torch_rng *)bytes)->next = next;
+    }
+    struct st_pair metadata[] = {{"format", "clearhead trainer"}, {"schema", "1"}, {"step", step}};
+    ch_error error;
+    check_ok(st_write(path, items, count, metadata, 3, &error), &error);
+    check_resume(run, NULL, NULL, CH_FAILED, path, says);
+    for (size_t i = 0; i < count; i++) free((void *)(uintptr_t)items[i].data);
+    free(items);
+    st_close(file);
+}
+
+static void impossible_checkpoints_are_refused(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("torch");
+    char *run = whole_run("impossible", recipe);
+    check_trainer_file(run, "ten", 5, "its step");
+    check_trainer_file(run, "-1", 5, "its step");
+    check_trainer_file(run, "10x", 5, "its step");
+    check_trainer_file(run, "10", 625, "no state of PyTorch's generator");
+    free(run);
+    ch_recipe_free(recipe);
+}
+
+/* ---- steps that are not finite ---- */
+
+struct before {
+    real *value, *moment;
+    struct torch_rng torch;
+};
+
+static void check_failed_step(ch_trainer *trainer, const char *says, const char *more) {
+    size_t block = trainer->model->params.block, trained = trainer->model->params.trained;
+    struct before before = {new_reals(block), new_reals(trained), trainer->torch};
+    memcpy(before.value, trainer->model->params.value, block * sizeof(real));
+    memcpy(before.moment, trainer->moment[0], trained * sizeof(real));
+    int64_t taken = trainer->step;
+    ch_step step;
+    ch_error error;
+    check_sentence(ch_trainer_step(trainer, &step, &error), CH_FAILED, &error, says, more, "not finite", NULL);
+    assert_int_equal(ch_trainer_step(trainer, &step, NULL), CH_FAILED); /* and again, the same */
+    check_same("parameters", trainer->model->params.value, before.value, block);
+    check_same("moments", trainer->moment[0], before.moment, trained);
+    assert_memory_equal(&trainer->torch, &before.torch, sizeof before.torch);
+    assert_int_equal(trainer->step, taken);
+    free(before.value), free(before.moment);
+}
+
+static void check_poison(const char *rng, const char *attention, const char *name, real poison, const char *culprit) {
+    ch_recipe *recipe = small_recipe(rng);
+    set_option(recipe, "attention", attention);
+    ch_trainer *trainer = trainer_of(recipe, NULL);
+    take_steps(trainer, 2);
+    real *value = values_of(trainer->model, name), good = value[3];
+    value[3] = poison;
+    check_failed_step(trainer, "step 3:", culprit);
+    value[3] = good;
+    take_steps(trainer, 1);
+    ch_trainer_free(trainer);
+    ch_recipe_free(recipe);
+}
+
+static void the_first_tensor_is_named(void **state) {
+    (void)state;
+    static const real largest = IN_DOUBLE ? RC(1e308) : RC(3e38);
+    static const char *const rngs[] = {"philox", "torch"}, *const cores[] = {"fused", "explicit"};
+    for (int r = 0; r < 2; r++)
+        for (int c = 0; c < 2; c++) {
+            check_poison(rngs[r], cores[c], "enc.0.ff.net.0.weight", RC(NAN), "parameter.enc.0.ff.net.0.weight");
+            check_poison(rngs[r], cores[c], "generator.bias", RC(INFINITY), "parameter.generator.bias");
+            check_poison(rngs[r], cores[c], "dec.0.n2.weight", largest, "dec.0.");
+            check_poison(rngs[r], cores[c], "enc.0.n2.bias", largest, "dec.0.cross_attn.");
+        }
+}
+
+/* The run after the failed steps is that without them. */
+static void a_failed_step_leaves_no_trace(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("torch");
+    ch_trainer *clean = trainer_of(recipe, NULL), *hurt = trainer_of(recipe, NULL);
+    take_steps(clean, 5);
+    take_steps(hurt, 2);
+    real *value = values_of(hurt->model, "dec.0.ff.net.3.bias"), good = *value;
+    *value = RC(NAN);
+    check_failed_step(hurt, "step 3:", "dec.0.ff.net.3.bias");
+    *value = good;
+    take_steps(hurt, 3);
+    check_same("parameters", hurt->model->params.value, clean->model->params.value, clean->model->params.block);
+    ch_trainer_free(clean);
+    ch_trainer_free(hurt);
+    ch_recipe_free(recipe);
+}
+
+/* A learning rate that throws the weights out of float's range: the sentence says what may help. */
+static void a_huge_learning_rate(void **state) {
+    (void)state;
+    if (IN_DOUBLE) skip(); /* 1e6 overflows nothing there */
+    ch_recipe *recipe = small_recipe("philox");
+    set_option(recipe, "lr", "1e6");
+    set_option(recipe, "warmup", "0");
+    ch_trainer *trainer = trainer_of(recipe, path_in(folder, "huge"));
+    ch_error error;
+    check_sentence(ch_trainer_run(trainer, NULL, NULL, &error), CH_FAILED, &error, "step 2:", "a lower lr", NULL);
+    ch_trainer_free(trainer);
+    ch_recipe_free(recipe);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_leaves_all_of_itself),
+        cmocka_unit_test(a_run_without_a_folder),
+        cmocka_unit_test(stopped_and_resumed_is_uninterrupted),
+        cmocka_unit_test(stopping_at_the_end),
+        cmocka_unit_test(steps_can_be_extended),
+        cmocka_unit_test(changes_that_are_refused),
+        cmocka_unit_test(folders_that_are_refused),
+        cmocka_unit_test(damaged_checkpoints_are_refused),
+        cmocka_unit_test(impossible_checkpoints_are_refused),
+        cmocka_unit_test(the_first_tensor_is_named),
+        cmocka_unit_test(a_failed_step_leaves_no_trace),
+        cmocka_unit_test(a_huge_learning_rate),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
