@@ -206,13 +206,14 @@ CH_API double ch_summary_ffn_share(const ch_summary *summary);
 typedef struct ch_trainer ch_trainer;
 
 typedef struct ch_step {
-    int64_t step, steps; /* 1..steps, and how many there will be */
-    double loss;         /* mean cross-entropy over real target tokens, nats */
-    double grad_norm;    /* before clipping */
-    double lr;           /* of this update */
-    double next_lr;      /* of the next update: what the lesson's log prints */
-    double seconds;      /* wall time of this step */
-    bool log;            /* step 1, every log-every steps, and the last */
+    int64_t step, steps;    /* 1..steps, and how many there will be */
+    double loss;            /* mean cross-entropy over real target tokens, nats */
+    double grad_norm;       /* before clipping */
+    double lr;              /* of this update */
+    double next_lr;         /* of the next update: what the lesson's log prints */
+    double validation_loss; /* on held-out examples, where it was measured after this step; else not a number */
+    double seconds;         /* wall time of this step */
+    bool log;               /* step 1, every log-every steps, and the last */
 } ch_step;
 
 /* Called after every step; false asks for a clean stop with a checkpoint. */
@@ -220,14 +221,15 @@ typedef bool (*ch_step_function)(const ch_step *step, void *context);
 
 /* Sets up a run. run_folder is made if it is missing and gets recipe.json, log.jsonl, checkpoints/ and, at the
  * end, model.safetensors; NULL keeps everything in memory. A folder that already holds a run is refused. */
-CH_API ch_status ch_trainer_new(const ch_recipe *recipe, const char *run_folder, ch_trainer **trainer,
-                                ch_error *error);
+CH_API ch_status ch_trainer_new(const ch_recipe *recipe, const char *run_folder, ch_trainer **trainer, ch_error *error);
 /* Continues a run from its latest checkpoint, as if it had never stopped, bit for bit. changes may set steps,
  * threads, log-every and save-every; it may be NULL. changed names, count of them: what to take from changes. */
 CH_API ch_status ch_trainer_resume(const char *run_folder, const ch_recipe *changes, const char *const *changed,
                                    size_t count, ch_trainer **trainer, ch_error *error);
-/* Takes the remaining steps, writes log and checkpoints, and saves the model. each may be NULL. CH_STOPPED if
- * each returned false: a checkpoint is written then, and ch_trainer_resume goes on from it. */
+/* Takes the remaining steps. In a run folder it validates on held-out examples and writes a checkpoint every
+ * save-every steps and after the last, and saves the checkpoint with the lowest validation loss as the result; of the
+ * checkpoints the latest and the best stay. The trainer's own model is the last step's. each may be NULL. CH_STOPPED
+ * if each returned false: a checkpoint is written then, and ch_trainer_resume goes on from it. */
 CH_API ch_status ch_trainer_run(ch_trainer *trainer, ch_step_function each, void *context, ch_error *error);
 /* One step, nothing written. A loss or gradient that is not finite leaves the parameters unchanged and fails
  * with a sentence that names the step and the first tensor that holds it. */
@@ -309,8 +311,8 @@ CH_API ch_alignment ch_attention_alignment(const ch_attention *attention, int la
 typedef enum ch_colours { CH_COLOURS_NONE, CH_COLOURS_16, CH_COLOURS_256, CH_COLOURS_TRUE } ch_colours;
 
 typedef struct ch_plot_options {
-    int layer; /* from 0; -1: the last */
-    int head;  /* from 0; -1: all heads of the layer, as a grid */
+    int layer;          /* from 0; -1: the last */
+    int head;           /* from 0; -1: all heads of the layer, as a grid */
     ch_colours colours; /* for text */
     int columns;        /* width of the terminal, for text; 0: 80 */
 } ch_plot_options;

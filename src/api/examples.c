@@ -15,12 +15,7 @@ static ch_status skip_weights(const ch_recipe *recipe, struct torch_rng *torch, 
 static ch_status draw(struct ch_examples *examples, const ch_recipe *recipe, size_t count, ch_error *error) {
     struct torch_rng torch;
     torch_rng_seed(&torch, (uint64_t)recipe->seed);
-    struct example_stream stream = {.task = recipe->task,
-                                    .min_length = (int)recipe->min_len,
-                                    .max_length = (int)recipe->max_len,
-                                    .seed = (uint64_t)recipe->seed,
-                                    .use = PHILOX_DATA,
-                                    .torch = recipe->rng->torch ? &torch : NULL};
+    struct example_stream stream = example_stream(recipe, PHILOX_DATA, recipe->rng->torch ? &torch : NULL);
     /* PyTorch draws all lengths of a batch first, so the batch must have the size that training gives it. */
     int batch = recipe->rng->torch && count < (size_t)recipe->batch_size ? (int)recipe->batch_size : (int)count;
     ch_status status = recipe->rng->torch ? skip_weights(recipe, &torch, error) : CH_OK;

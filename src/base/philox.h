@@ -20,7 +20,7 @@ void philox(struct philox_key key, const uint32_t counter[4], uint32_t out[4]);
 void philox_fill(struct philox_key key, const uint32_t counter[4], size_t count, uint32_t *out);
 
 /* What a key is for; it enters the derivation, so streams never overlap. */
-enum philox_use { PHILOX_INIT, PHILOX_DATA, PHILOX_DROPOUT, PHILOX_EVAL };
+enum philox_use { PHILOX_INIT, PHILOX_DATA, PHILOX_DROPOUT, PHILOX_EVAL, PHILOX_VALIDATION };
 
 /* The key for one use of a seed at one step. */
 struct philox_key philox_derive(uint64_t seed, enum philox_use use, uint64_t step);

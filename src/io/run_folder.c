@@ -26,6 +26,12 @@ static bool is_folder(const char *path) {
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+ch_status run_checkpoint(char *out, const char *folder, int64_t step, ch_error *error) {
+    char name[48];
+    snprintf(name, sizeof name, RUN_CHECKPOINTS "/%lld", (long long)step);
+    return run_path(out, folder, name, error);
+}
+
 enum { LONGEST_NAME = 64 };
 
 ch_status run_latest(char *out, const char *folder, ch_error *error) {

@@ -4,6 +4,7 @@
  *   log.jsonl                 one line for each logged step
  *   checkpoints/<step>/       model.safetensors and trainer.safetensors
  *   checkpoints/latest        the name of the newest complete one
+ *   checkpoints/best          the name of the one with the lowest validation loss
  *   model.safetensors         the result
  */
 #ifndef CH_IO_RUN_FOLDER_H
@@ -17,12 +18,16 @@ enum { RUN_PATH = 4096 };
 #define RUN_LOG "log.jsonl"
 #define RUN_CHECKPOINTS "checkpoints"
 #define RUN_LATEST "latest"
+#define RUN_BEST "best"
 #define RUN_MODEL "model.safetensors"
 #define RUN_TRAINER "trainer.safetensors"
 
 /* "<folder>/<name>" into out (RUN_PATH). */
 ch_status run_path(char *out, const char *folder, const char *name, ch_error *error);
 bool run_exists(const char *path);
+
+/* The folder of a step's checkpoint. */
+ch_status run_checkpoint(char *out, const char *folder, int64_t step, ch_error *error);
 
 /* The folder of the latest checkpoint; CH_FAILED if there is none. */
 ch_status run_latest(char *out, const char *folder, ch_error *error);

@@ -24,10 +24,12 @@ struct row {
 };
 
 #define FIELD(name) offsetof(ch_recipe, name)
-#define WHOLE_ROW(name, field, default_text, least, most, help, group)                                                 \
-    { {name, "N", default_text, help, group}, WHOLE, FIELD(field), least, most, false, NULL, NULL }
-#define CHOICE_ROW(name, field, default_text, shown, row, help, group)                                                 \
-    { {name, shown, default_text, help, group}, CHOICE, FIELD(field), 0, 0, false, row, name }
+#define WHOLE_ROW(name, field, standard, least, most, help, group)                                                     \
+    { {name, "N", standard, help, group}, WHOLE, FIELD(field), least, most, false, NULL, NULL }
+#define NUMBER_ROW(name, field, value, standard, least, most, below_most, help, group)                                 \
+    { {name, value, standard, help, group}, NUMBER, FIELD(field), least, most, below_most, NULL, NULL }
+#define CHOICE_ROW(name, field, standard, value, variants, help, group)                                                \
+    { {name, value, standard, help, group}, CHOICE, FIELD(field), 0, 0, false, variants, name }
 
 static const struct row table[] = {
     CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse or copy", "data"),
@@ -38,14 +40,8 @@ static const struct row table[] = {
     WHOLE_ROW("heads", heads, "4", 1, 1e6, "attention heads H; must divide d-model", "model"),
     WHOLE_ROW("d-ff", d_ff, "256", 1, 1e7, "width F of the feed-forward networks", "model"),
     WHOLE_ROW("layers", layers, "2", 1, 1e4, "layers of the encoder and of the decoder", "model"),
-    {{"dropout", "RATE", "0.1", "share of elements that training drops, from 0 to below 1", "model"},
-     NUMBER,
-     FIELD(dropout),
-     0,
-     1,
-     true,
-     NULL,
-     NULL},
+    NUMBER_ROW("dropout", dropout, "RATE", "0.1", 0, 1, true,
+               "share of elements that training drops, from 0 to below 1", "model"),
     WHOLE_ROW("max-positions", max_positions, "64", 2, 1e7, "longest sequence that the model can take", "model"),
     CHOICE_ROW("norm", norm, "layernorm", "NAME", norm_row, "normalisation of a row", "model"),
     CHOICE_ROW("position", position, "sinusoidal", "NAME", position_row, "how order enters", "model"),
@@ -55,16 +51,9 @@ static const struct row table[] = {
 
     WHOLE_ROW("batch-size", batch_size, "64", 1, 1e6, "sequences in a step", "training"),
     WHOLE_ROW("steps", steps, "3000", 1, 1e12, "steps of training", "training"),
-    {{"lr", "RATE", "0.001", "learning rate after warmup", "training"}, NUMBER, FIELD(lr), 0, 1e6, false, NULL, NULL},
+    NUMBER_ROW("lr", lr, "RATE", "0.001", 0, 1e6, false, "learning rate after warmup", "training"),
     WHOLE_ROW("warmup", warmup, "400", 0, 1e12, "steps over which the learning rate rises from 0", "training"),
-    {{"clip", "NORM", "1.0", "largest gradient norm; 0: no clipping", "training"},
-     NUMBER,
-     FIELD(clip),
-     0,
-     1e30,
-     false,
-     NULL,
-     NULL},
+    NUMBER_ROW("clip", clip, "NORM", "1.0", 0, 1e30, false, "largest gradient norm; 0: no clipping", "training"),
     CHOICE_ROW("optimizer", optimizer, "adam", "NAME", optimizer_row, "optimiser", "training"),
     CHOICE_ROW("schedule", schedule, "warmup", "NAME", schedule_row, "learning-rate schedule", "training"),
     CHOICE_ROW("init", init, "xavier", "NAME", init_row, "initial weights", "training"),
@@ -75,7 +64,10 @@ static const struct row table[] = {
     WHOLE_ROW("threads", threads, "0", 0, 1024, "threads; 0: one for each processor; results do not depend on it",
               "run"),
     WHOLE_ROW("log-every", log_every, "200", 1, 1e12, "steps between log lines", "run"),
-    WHOLE_ROW("save-every", save_every, "1000", 1, 1e12, "steps between checkpoints", "run"),
+    WHOLE_ROW("save-every", save_every, "200", 1, 1e12, "steps between validations and checkpoints", "run"),
+    WHOLE_ROW("validation", validation, "500", 0, 1e6,
+              "held-out examples that choose the best checkpoint, which becomes the result; 0: the last step is",
+              "run"),
 };
 _Static_assert(sizeof table / sizeof *table == RECIPE_OPTIONS, "RECIPE_OPTIONS counts the rows of the table");
 
@@ -168,6 +160,15 @@ const char *ch_recipe_get(const ch_recipe *recipe, const char *name) {
     const struct row *row = find(name, NULL);
     ch_assert(row);
     return recipe->text[row - table];
+}
+
+struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch) {
+    return (struct example_stream){.task = recipe->task,
+                                   .min_length = (int)recipe->min_len,
+                                   .max_length = (int)recipe->max_len,
+                                   .seed = (uint64_t)recipe->seed,
+                                   .use = use,
+                                   .torch = torch};
 }
 
 int recipe_threads(const ch_recipe *recipe) {

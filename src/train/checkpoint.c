@@ -1,14 +1,17 @@
 /*
  * Checkpoints: model.safetensors and trainer.safetensors in checkpoints/<step>/. The folder is filled under a temporary
- * name and renamed, then `latest` is pointed at it: whatever dies on the way, `latest` names a complete checkpoint.
+ * name and renamed, then `latest` is pointed at it: whatever dies on the way, `latest` names a complete checkpoint, and
+ * so does its best_step.
  */
 #include "base/memory.h"
 #include "io/file.h"
 #include "io/run_folder.h"
 #include "train/trainer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,11 +47,18 @@ static size_t fill_items(const struct ch_trainer *t, struct st_item *item, char 
 static ch_status save_trainer(const struct ch_trainer *t, const char *path, ch_error *error) {
     size_t most = (size_t)t->model->params.count * (size_t)t->recipe.optimizer->moments + 1;
     struct st_item *item = mem_new(most, sizeof *item);
-    char *names = mem_new(most, ITEM_NAME), step[24], schema[8];
+    char *names = mem_new(most, ITEM_NAME), step[24], best_step[24], best_loss[32], schema[8];
     snprintf(step, sizeof step, "%lld", (long long)t->step);
+    snprintf(best_step, sizeof best_step, "%lld", (long long)t->best_step);
+    snprintf(best_loss, sizeof best_loss, "%.17g", t->best_loss);
     snprintf(schema, sizeof schema, "%d", TRAINER_SCHEMA);
-    struct st_pair metadata[] = {{"format", "clearhead trainer"}, {"schema", schema}, {"step", step}};
-    ch_status status = item && names ? st_write(path, item, fill_items(t, item, names), metadata, 3, error)
+    struct st_pair metadata[] = {{"format", "clearhead trainer"},
+                                 {"schema", schema},
+                                 {"step", step},
+                                 {"best_step", best_step},
+                                 {"best_loss", best_loss}};
+    ch_status status = item && names ? st_write(path, item, fill_items(t, item, names), metadata,
+                                                sizeof metadata / sizeof *metadata, error)
                                      : fail_memory(error, "saving a checkpoint");
     mem_free(item);
     mem_free(names);
@@ -79,18 +89,27 @@ static ch_status load_torch(struct ch_trainer *t, const struct st_file *file, co
     return status;
 }
 
+/* A whole number of the metadata from `least` up. */
+static bool read_number(const struct st_file *file, const char *key, long long least, int64_t *out) {
+    const char *text = st_metadata(file, key);
+    long long value;
+    char rest;
+    if (!text || sscanf(text, "%lld%c", &value, &rest) != 1 || value < least) return false;
+    *out = value;
+    return true;
+}
+
 static ch_status load_step(struct ch_trainer *t, const struct st_file *file, const char *where, ch_error *error) {
     const char *format = st_metadata(file, "format"), *schema = st_metadata(file, "schema");
-    const char *step = st_metadata(file, "step");
-    long long value = -1;
-    char rest;
-    if (!format || strcmp(format, "clearhead trainer") != 0 || !step || sscanf(step, "%lld%c", &value, &rest) != 1 ||
-        value < 0)
+    const char *loss = st_metadata(file, "best_loss");
+    int64_t step;
+    if (!format || strcmp(format, "clearhead trainer") != 0 || !read_number(file, "step", 0, &step) ||
+        !read_number(file, "best_step", -1, &t->best_step) || !loss || sscanf(loss, "%lf", &t->best_loss) != 1)
         return fail(error, CH_FAILED, "%s: expected the trainer's half of a checkpoint, with its step", where);
     if (!schema || strcmp(schema, "1") != 0)
         return fail(error, CH_FAILED, "%s: expected schema %d, found %s", where, TRAINER_SCHEMA,
                     schema ? schema : "none");
-    t->step = value;
+    t->step = step;
     return CH_OK;
 }
 
@@ -160,27 +179,60 @@ static ch_status fill_folder(const struct ch_trainer *t, const char *folder, ch_
     return status == CH_OK ? file_sync_folder(folder, error) : status;
 }
 
-ch_status checkpoint_save(struct ch_trainer *t, ch_error *error) {
-    if (t->saved_step == t->step) return CH_OK;
-    char checkpoints[RUN_PATH], temporary[RUN_PATH], final[RUN_PATH], latest[RUN_PATH], name[32];
-    int length = snprintf(name, sizeof name, "%lld\n", (long long)t->step);
-    ch_status status = run_path(checkpoints, t->folder, RUN_CHECKPOINTS, error);
-    if (status == CH_OK) status = run_path(temporary, checkpoints, "unfinished", error);
-    if (status == CH_OK) status = run_path(latest, checkpoints, RUN_LATEST, error);
-    if (status == CH_OK) status = file_make_folder(checkpoints, error);
-    if (status == CH_OK) file_remove_leftovers(checkpoints);
-    if (status == CH_OK) status = remove_checkpoint(temporary, error);
-    if (status == CH_OK) status = fill_folder(t, temporary, error);
-    if (status != CH_OK) {
-        remove_checkpoint(temporary, NULL);
-        return status;
+/* Points `latest` or `best` at a step. */
+static ch_status point(const char *checkpoints, const char *name, int64_t step, ch_error *error) {
+    char path[RUN_PATH], text[32];
+    int length = snprintf(text, sizeof text, "%lld\n", (long long)step);
+    ch_status status = run_path(path, checkpoints, name, error);
+    return status == CH_OK ? file_write(path, text, (size_t)length, error) : status;
+}
+
+/* The step that a checkpoint's folder is named for, or -1. */
+static int64_t step_of(const char *name) {
+    if (!*name || strlen(name) > 18 || strspn(name, "0123456789") != strlen(name)) return -1;
+    return strtoll(name, NULL, 10);
+}
+
+/* Removes all checkpoints but this one and the best. */
+static ch_status prune(const struct ch_trainer *t, const char *checkpoints, ch_error *error) {
+    DIR *listing = opendir(checkpoints);
+    if (!listing) return fail_errno(error, "cannot read %s", checkpoints);
+    ch_status status = CH_OK;
+    for (struct dirent *entry; status == CH_OK && (entry = readdir(listing));) {
+        int64_t step = step_of(entry->d_name);
+        char path[RUN_PATH];
+        if (step < 0 || step == t->step || step == t->best_step) continue;
+        status = run_path(path, checkpoints, entry->d_name, error);
+        if (status == CH_OK) status = remove_checkpoint(path, error);
     }
-    name[length - 1] = '\0';
-    status = run_path(final, checkpoints, name, error);
+    closedir(listing);
+    return status;
+}
+
+/* Fills checkpoints/unfinished and gives it its name. */
+static ch_status place_checkpoint(const struct ch_trainer *t, const char *checkpoints, ch_error *error) {
+    char temporary[RUN_PATH], final[RUN_PATH];
+    ch_status status = run_path(temporary, checkpoints, "unfinished", error);
+    if (status == CH_OK) status = run_checkpoint(final, t->folder, t->step, error);
+    if (status == CH_OK) status = remove_checkpoint(temporary, error);
+    if (status != CH_OK) return status;
+    status = fill_folder(t, temporary, error);
     if (status == CH_OK) status = remove_checkpoint(final, error); /* complete, but not yet pointed at when we died */
     if (status == CH_OK) status = file_rename(temporary, final, error);
-    name[length - 1] = '\n';
-    if (status == CH_OK) status = file_write(latest, name, (size_t)length, error);
-    if (status == CH_OK) t->saved_step = t->step;
+    if (status != CH_OK) remove_checkpoint(temporary, NULL);
     return status;
+}
+
+ch_status checkpoint_save(struct ch_trainer *t, ch_error *error) {
+    char checkpoints[RUN_PATH];
+    if (t->saved_step == t->step) return CH_OK;
+    ch_status status = run_path(checkpoints, t->folder, RUN_CHECKPOINTS, error);
+    if (status == CH_OK) status = file_make_folder(checkpoints, error);
+    if (status == CH_OK) file_remove_leftovers(checkpoints);
+    if (status == CH_OK) status = place_checkpoint(t, checkpoints, error);
+    if (status == CH_OK && t->best_step == t->step) status = point(checkpoints, RUN_BEST, t->step, error);
+    if (status == CH_OK) status = point(checkpoints, RUN_LATEST, t->step, error);
+    if (status != CH_OK) return status;
+    t->saved_step = t->step;
+    return prune(t, checkpoints, error);
 }

@@ -1,6 +1,7 @@
 /* Evaluation on fresh examples: the loss of teacher forcing, and whole answers decoded greedily. */
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "train/evaluate.h"
 #include "train/shard.h"
 
 #include <string.h>
@@ -41,8 +42,8 @@ static void sum_losses(const struct forcing *f, ch_evaluation *result) {
     result->token_accuracy = (double)total.correct / (double)total.count;
 }
 
-static ch_status force(const struct ch_model *model, const struct ch_examples *examples, int threads,
-                       ch_evaluation *result, ch_error *error) {
+ch_status evaluate_forcing(const struct ch_model *model, const struct ch_examples *examples, int threads,
+                           ch_evaluation *result, ch_error *error) {
     struct forcing f = {.model = model, .examples = examples, .batches = (examples->count + BATCH - 1) / BATCH};
     f.workers = threads < f.batches ? threads : f.batches;
     f.shard = mem_new((size_t)f.workers, sizeof *f.shard);
@@ -110,14 +111,10 @@ ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t cou
     struct ch_examples examples;
     status = examples_init(&examples, (int)count, (int)recipe->max_len, recipe->task->symbols, error);
     if (status != CH_OK) return status;
-    struct example_stream stream = {.task = recipe->task,
-                                    .min_length = (int)recipe->min_len,
-                                    .max_length = (int)recipe->max_len,
-                                    .seed = (uint64_t)recipe->seed,
-                                    .use = PHILOX_EVAL};
+    struct example_stream stream = example_stream(recipe, PHILOX_EVAL, NULL);
     examples_draw(&examples, &stream, 0, 0, (int)count);
     int threads = recipe_threads(recipe);
-    status = force(model, &examples, threads, result, error);
+    status = evaluate_forcing(model, &examples, threads, result, error);
     if (status == CH_OK) status = decode_all(model, &examples, threads, result, error);
     examples_release(&examples);
     return status;

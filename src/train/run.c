@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "io/file.h"
 #include "io/run_folder.h"
+#include "train/evaluate.h"
 #include "train/trainer.h"
 
 #include <string.h>
@@ -128,24 +129,48 @@ static ch_status write_log(struct ch_trainer *t, const ch_step *step, ch_error *
     bool complete =
         line && js_set(line, "schema", js_new_int(1)) && js_set(line, "step", js_new_int(step->step)) &&
         js_set(line, "loss", js_new_double(step->loss)) && js_set(line, "grad_norm", js_new_double(step->grad_norm)) &&
-        js_set(line, "lr", js_new_double(step->lr)) && js_set(line, "next_lr", js_new_double(step->next_lr));
+        js_set(line, "lr", js_new_double(step->lr)) && js_set(line, "next_lr", js_new_double(step->next_lr)) &&
+        (isnan(step->validation_loss) || js_set(line, "validation_loss", js_new_double(step->validation_loss)));
     if (complete) return log_line(&t->log, line, error);
     js_free(line);
     return fail_memory(error, "a line of the log");
 }
 
+/* Measures the loss on held-out examples, and whether it is the lowest so far. */
+static ch_status validate(struct ch_trainer *t, ch_step *step, ch_error *error) {
+    if (t->held_out.count) {
+        ch_evaluation result;
+        ch_status status = evaluate_forcing(t->model, &t->held_out, t->threads, &result, error);
+        if (status != CH_OK) return status;
+        step->validation_loss = result.loss;
+        if (t->best_step >= 0 && result.loss >= t->best_loss) return CH_OK;
+        t->best_loss = result.loss;
+    }
+    t->best_step = t->step;
+    return CH_OK;
+}
+
+/* The best checkpoint's model becomes the result. */
 static ch_status save_result(struct ch_trainer *t, ch_error *error) {
-    char path[RUN_PATH];
+    char result[RUN_PATH], best[RUN_PATH];
+    ch_model *model = NULL;
     ch_status status = checkpoint_save(t, error);
-    if (status == CH_OK) status = run_path(path, t->folder, RUN_MODEL, error);
-    return status == CH_OK ? ch_model_save(t->model, path, error) : status;
+    if (status == CH_OK) status = run_path(result, t->folder, RUN_MODEL, error);
+    if (status != CH_OK) return status;
+    if (t->best_step < 0 || t->best_step == t->step) return ch_model_save(t->model, result, error);
+    status = run_checkpoint(best, t->folder, t->best_step, error);
+    if (status == CH_OK) status = ch_model_open(best, 0, &model, error);
+    if (status == CH_OK) status = ch_model_save(model, result, error);
+    ch_model_free(model);
+    return status;
 }
 
 /* What a step leaves in the folder. */
-static ch_status record(struct ch_trainer *t, const ch_step *step, ch_error *error) {
-    ch_status status = step->log ? write_log(t, step, error) : CH_OK;
-    if (status == CH_OK && step->step % t->recipe.save_every == 0) status = checkpoint_save(t, error);
-    return status;
+static ch_status record(struct ch_trainer *t, ch_step *step, ch_error *error) {
+    bool save = step->step % t->recipe.save_every == 0 || step->step == step->steps;
+    ch_status status = save ? validate(t, step, error) : CH_OK;
+    if (status == CH_OK && (save || step->log)) status = write_log(t, step, error);
+    return status == CH_OK && save ? checkpoint_save(t, error) : status;
 }
 
 ch_status ch_trainer_run(ch_trainer *t, ch_step_function each, void *context, ch_error *error) {

@@ -80,6 +80,17 @@ static ch_status new_state(struct ch_trainer *t, ch_error *error) {
     return complete && t->chunk_norm ? CH_OK : fail_memory(error, "the optimiser's state");
 }
 
+/* Examples that training never sees, the same at every validation; never from PyTorch's generator, whose draws count.
+ */
+static ch_status draw_held_out(struct ch_trainer *t, ch_error *error) {
+    int count = (int)t->recipe.validation;
+    if (!count) return CH_OK;
+    struct example_stream stream = example_stream(&t->recipe, PHILOX_VALIDATION, NULL);
+    ch_status status = examples_init(&t->held_out, count, stream.max_length, t->recipe.task->symbols, error);
+    if (status == CH_OK) examples_draw(&t->held_out, &stream, 0, 0, count);
+    return status;
+}
+
 static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
     struct batch_limits limits = shard_limits(&t->recipe);
     struct pass pass = measuring_pass(&t->recipe);
@@ -99,7 +110,8 @@ static ch_status build(struct ch_trainer *t, ch_error *error) {
     torch_rng_seed(&t->torch, (uint64_t)t->recipe.seed);
     status = model_fill(t->model, &t->recipe, t->recipe.rng->torch ? &t->torch : NULL, error);
     if (status == CH_OK) status = new_state(t, error);
-    return status == CH_OK ? new_shards(t, error) : status;
+    if (status == CH_OK) status = new_shards(t, error);
+    return status == CH_OK ? draw_held_out(t, error) : status;
 }
 
 ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **out, ch_error *error) {
@@ -108,7 +120,7 @@ ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **out, ch_error
     if (!t) return fail_memory(error, "a trainer");
     t->recipe = *recipe;
     t->log.descriptor = -1;
-    t->saved_step = -1;
+    t->saved_step = t->best_step = -1;
     t->shards = shards_of(recipe);
     t->lanes = least(TRAIN_LANES, t->shards);
     t->threads = recipe_threads(recipe);
@@ -130,6 +142,7 @@ void ch_trainer_free(ch_trainer *t) {
     for (int s = 0; s < TRAIN_SHARDS; s++) shard_free(&t->shard[s]);
     mem_free(t->chunk_norm);
     examples_release(&t->examples);
+    examples_release(&t->held_out);
     ch_model_free(t->model);
     mem_free(t);
 }
@@ -145,12 +158,7 @@ const ch_model *ch_trainer_model(const ch_trainer *trainer) {
 /* ---- one step ---- */
 
 static void draw(struct ch_trainer *t) {
-    struct example_stream stream = {.task = t->recipe.task,
-                                    .min_length = (int)t->recipe.min_len,
-                                    .max_length = (int)t->recipe.max_len,
-                                    .seed = (uint64_t)t->recipe.seed,
-                                    .use = PHILOX_DATA,
-                                    .torch = t->recipe.rng->torch ? &t->torch : NULL};
+    struct example_stream stream = example_stream(&t->recipe, PHILOX_DATA, t->recipe.rng->torch ? &t->torch : NULL);
     int count = (int)t->recipe.batch_size;
     examples_draw(&t->examples, &stream, (uint64_t)t->step + 1, 0, count);
     for (int s = 0; s < t->shards; s++) {
@@ -255,6 +263,7 @@ ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
                      .grad_norm = norm,
                      .lr = rate_of(t, t->step),
                      .next_lr = rate_of(t, t->step + 1),
+                     .validation_loss = (double)NAN,
                      .seconds = seconds_now() - started,
                      .log = t->step == 1 || t->step % t->recipe.log_every == 0 || t->step == steps};
     return CH_OK;

@@ -25,6 +25,10 @@ struct ch_trainer {
     char *folder; /* of the run; NULL: nothing is written */
     struct log log;
     int64_t saved_step; /* of the newest checkpoint; -1: none */
+
+    struct ch_examples held_out; /* for validation; none when the recipe asks for none */
+    int64_t best_step;           /* whose checkpoint had the lowest validation loss; -1: none so far */
+    double best_loss;
 };
 
 /* Builds everything for a recipe, with fresh weights at step 0. */
@@ -45,7 +49,7 @@ struct pass trainer_pass(struct ch_trainer *trainer, int64_t step);
 /* 1 / (real target tokens of the batch): the loss is a mean. */
 real trainer_scale(const struct ch_trainer *trainer);
 
-/* checkpoints/<step>/ in the run folder, whole or not at all. */
+/* checkpoints/<step>/ in the run folder, whole or not at all; only it and the best one stay. */
 ch_status checkpoint_save(struct ch_trainer *trainer, ch_error *error);
 ch_status checkpoint_load(struct ch_trainer *trainer, const char *folder, ch_error *error);
 

@@ -1,0 +1,12 @@
+/* Teacher forcing over a set of examples: what evaluation and validation measure. */
+#ifndef CH_TRAIN_EVALUATE_H
+#define CH_TRAIN_EVALUATE_H
+
+#include "data/examples.h"
+#include "model/model.h"
+
+/* Fills loss and token_accuracy: the same on any number of threads. */
+ch_status evaluate_forcing(const struct ch_model *model, const struct ch_examples *examples, int threads,
+                           ch_evaluation *result, ch_error *error);
+
+#endif
