@@ -47,15 +47,13 @@ static void find_parameter(const struct ch_trainer *t, char *name) {
 static void find_intermediate(struct ch_trainer *t, char *name) {
     struct capture capture = {wants, see_rows, see_map, name};
     struct pass pass = trainer_pass(t, t->step + 1);
-    struct batch_limits limits = {t->shard[0].source.max_sequences, (int)t->recipe.max_len, (int)t->recipe.max_len + 1};
+    struct batch_limits limits = {t->lane[0].source.max_sequences, (int)t->recipe.max_len, (int)t->recipe.max_len + 1};
     struct workspace workspace;
     pass.capture = &capture;
     if (workspace_new(&workspace, t->model, &pass, &limits, false, NULL) != CH_OK) return;
-    for (int s = 0; s < t->shards && !*name; s++) {
-        struct shard shard = t->shard[s];
-        shard.workspace = workspace;
-        shard_run(&shard, t->model, pass, trainer_scale(t));
-    }
+    struct shard lane = t->lane[0];
+    lane.workspace = workspace;
+    for (int shard = 0; shard < t->shards && !*name; shard++) trainer_run_shard(t, &lane, shard, pass);
     workspace_free(&workspace);
 }
 

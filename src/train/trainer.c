@@ -45,7 +45,7 @@ static struct pass measuring_pass(const ch_recipe *recipe) {
 
 struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe) {
     struct trainer_memory memory = {0};
-    uint64_t shards = (uint64_t)shards_of(recipe), lanes = (uint64_t)least(TRAIN_LANES, (int64_t)shards);
+    uint64_t lanes = (uint64_t)least(TRAIN_LANES, shards_of(recipe));
     uint64_t block = mem_times(model->params.trained, sizeof(real));
     struct batch_limits limits = shard_limits(recipe);
     struct pass pass = measuring_pass(recipe);
@@ -54,9 +54,9 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
     memory.gradients = mem_times(block, lanes);
     memory.moments = mem_times(block, (uint64_t)recipe->optimizer->moments);
     uint64_t rows = mem_times((uint64_t)limits.sequences, (uint64_t)limits.source + (uint64_t)limits.target);
-    memory.batches = mem_times(mem_times(rows, 4 * sizeof(int)), shards);
+    memory.batches = mem_times(mem_times(rows, 4 * sizeof(int)), lanes);
     if (encoder_decoder_saved_new(&saved, &model->net)) {
-        memory.activations = mem_times(workspace_measure(model, &pass, &limits, true, &saved), shards);
+        memory.activations = mem_times(workspace_measure(model, &pass, &limits, true, &saved), lanes);
         encoder_decoder_saved_free(&saved);
     }
     return memory;
@@ -95,8 +95,8 @@ static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
     struct batch_limits limits = shard_limits(&t->recipe);
     struct pass pass = measuring_pass(&t->recipe);
     ch_status status = CH_OK;
-    for (int s = 0; s < t->shards && status == CH_OK; s++)
-        status = shard_new(&t->shard[s], t->model, &pass, &limits, true, error);
+    for (int lane = 0; lane < t->lanes && status == CH_OK; lane++)
+        status = shard_new(&t->lane[lane], t->model, &pass, &limits, true, error);
     if (status != CH_OK) return status;
     return examples_init(&t->examples, (int)t->recipe.batch_size, (int)t->recipe.max_len, t->recipe.task->symbols,
                          error);
@@ -138,8 +138,10 @@ void ch_trainer_free(ch_trainer *t) {
     log_close(&t->log);
     mem_free(t->folder);
     for (int m = 0; m < MOST_MOMENTS; m++) mem_free_aligned(t->moment[m]);
-    for (int lane = 0; lane < TRAIN_LANES; lane++) mem_free_aligned(t->grad[lane]);
-    for (int s = 0; s < TRAIN_SHARDS; s++) shard_free(&t->shard[s]);
+    for (int lane = 0; lane < TRAIN_LANES; lane++) {
+        mem_free_aligned(t->grad[lane]);
+        shard_free(&t->lane[lane]);
+    }
     mem_free(t->chunk_norm);
     examples_release(&t->examples);
     examples_release(&t->held_out);
@@ -159,18 +161,22 @@ const ch_model *ch_trainer_model(const ch_trainer *trainer) {
 
 static void draw(struct ch_trainer *t) {
     struct example_stream stream = example_stream(&t->recipe, PHILOX_DATA, t->recipe.rng->torch ? &t->torch : NULL);
-    int count = (int)t->recipe.batch_size;
-    examples_draw(&t->examples, &stream, (uint64_t)t->step + 1, 0, count);
-    for (int s = 0; s < t->shards; s++) {
-        int first = (int)((int64_t)count * s / t->shards), end = (int)((int64_t)count * (s + 1) / t->shards);
-        shard_load(&t->shard[s], &t->examples, first, end - first);
-    }
+    examples_draw(&t->examples, &stream, (uint64_t)t->step + 1, 0, (int)t->recipe.batch_size);
 }
 
-real trainer_scale(const struct ch_trainer *t) {
+/* 1 / (real target tokens of the batch): the loss is a mean. */
+static real loss_scale(const struct ch_trainer *t) {
     int64_t tokens = 0;
-    for (int s = 0; s < t->shards; s++) tokens += t->shard[s].target.view.rows;
+    for (int i = 0; i < t->examples.count; i++) tokens += t->examples.target_length[i] - 1;
     return RC(1.0 / (double)tokens);
+}
+
+void trainer_run_shard(struct ch_trainer *t, struct shard *lane, int shard, struct pass pass) {
+    int64_t count = t->examples.count;
+    int first = (int)(count * shard / t->shards), end = (int)(count * (shard + 1) / t->shards);
+    shard_load(lane, &t->examples, first, end - first);
+    shard_run(lane, t->model, pass, loss_scale(t));
+    t->loss[shard] = lane->loss;
 }
 
 static void run_lane(int lane, void *context) {
@@ -178,7 +184,7 @@ static void run_lane(int lane, void *context) {
     struct pass pass = trainer_pass(t, t->step + 1);
     pass.grad = t->grad[lane];
     memset(pass.grad, 0, t->model->params.trained * sizeof(real));
-    for (int s = lane; s < t->shards; s += t->lanes) shard_run(&t->shard[s], t->model, pass, trainer_scale(t));
+    for (int shard = lane; shard < t->shards; shard += t->lanes) trainer_run_shard(t, &t->lane[lane], shard, pass);
 }
 
 static size_t chunk_length(const struct ch_trainer *t, int chunk) {
@@ -218,8 +224,8 @@ static double mean_loss(const struct ch_trainer *t) {
     double sum = 0;
     int64_t count = 0;
     for (int s = 0; s < t->shards; s++) {
-        sum += t->shard[s].loss.sum;
-        count += t->shard[s].loss.count;
+        sum += t->loss[s].sum;
+        count += t->loss[s].count;
     }
     return sum / (double)count;
 }

@@ -5,7 +5,7 @@
 #include "io/log.h"
 #include "train/shard.h"
 
-/* Pieces of a batch, and buffers that gradients are added into: lane l takes shards l, l + lanes, ... */
+/* Pieces of a batch, and lanes, each with its memory and its gradients: lane l takes shards l, l + lanes, ... */
 enum { TRAIN_SHARDS = 4, TRAIN_LANES = 2, MOST_MOMENTS = 4 };
 
 struct ch_trainer {
@@ -16,8 +16,9 @@ struct ch_trainer {
     real *moment[MOST_MOMENTS];
 
     int shards, lanes, threads;
-    struct shard shard[TRAIN_SHARDS];
-    real *grad[TRAIN_LANES]; /* the sum ends in the first */
+    struct shard lane[TRAIN_LANES];
+    real *grad[TRAIN_LANES]; /* (trained) each; the sum ends in the first */
+    struct loss loss[TRAIN_SHARDS];
     struct ch_examples examples;
     double *chunk_norm; /* squared norm of each piece of the gradient */
     int chunks;
@@ -46,8 +47,8 @@ ch_status trainer_blame(struct ch_trainer *trainer, const struct torch_rng *befo
 
 /* The pass of a step, without arena and gradient. */
 struct pass trainer_pass(struct ch_trainer *trainer, int64_t step);
-/* 1 / (real target tokens of the batch): the loss is a mean. */
-real trainer_scale(const struct ch_trainer *trainer);
+/* Carries one shard of the step's examples forward and, with pass.grad, backward. */
+void trainer_run_shard(struct ch_trainer *trainer, struct shard *lane, int shard, struct pass pass);
 
 /* checkpoints/<step>/ in the run folder, whole or not at all; only it and the best one stay. */
 ch_status checkpoint_save(struct ch_trainer *trainer, ch_error *error);
