@@ -87,6 +87,7 @@ static const struct {
     {"threads", "0", "1024", "-1", "1025"},
     {"log-every", "1", "1000000000000", "0", "1000000000001"},
     {"save-every", "1", "1000000000000", "0", "1000000000001"},
+    {"validation", "0", "1000000", "-1", "1000001"},
 };
 
 static const char *const nonsense[] = {"",

@@ -29,8 +29,8 @@ static int drop_folder(void **state) {
 
 static ch_recipe *small_recipe(const char *rng) {
     return recipe_of("d-model", "8", "heads", "2", "d-ff", "12", "layers", "1", "max-positions", "12", "batch-size",
-                     "5", "steps", "10", "warmup", "4", "lr", "0.01", "log-every", "3", "save-every", "4", "rng", rng,
-                     NULL);
+                     "5", "steps", "10", "warmup", "4", "lr", "0.01", "log-every", "3", "save-every", "4", "validation",
+                     "7", "rng", rng, NULL);
 }
 
 static void finish_run(ch_trainer *trainer) {
@@ -69,30 +69,38 @@ static void check_same_run(const char *a, const char *b, const char *step) {
     snprintf(name, sizeof name, "checkpoints/%s/trainer.safetensors", step);
     check_same_file(a, b, name);
     check_same_file(a, b, "checkpoints/latest");
+    check_same_file(a, b, "checkpoints/best");
 }
 
 /* ---- what a run leaves ---- */
 
-/* Checks one line and moves behind it. */
-static void check_log_line(char **at, int64_t step) {
+static double number_of(const struct js_value *line, const char *key) {
+    double value;
+    ch_error error;
+    check_ok(js_double(js_find(line, key), "log", key, &value, &error), &error);
+    return value;
+}
+
+/* Takes one line and moves behind it. */
+static struct js_value *next_line(char **at) {
     char *end = strchr(*at, '\n');
     assert_non_null(end);
     struct js_value *line;
     ch_error error;
     check_ok(js_parse(*at, (size_t)(end - *at), "log", &line, &error), &error);
-    int64_t schema, number;
-    double loss, norm, lr, next_lr;
-    assert_int_equal(js_int(js_find(line, "schema"), "log", "schema", &schema, NULL), CH_OK);
-    assert_int_equal(js_int(js_find(line, "step"), "log", "step", &number, NULL), CH_OK);
-    assert_int_equal(js_double(js_find(line, "loss"), "log", "loss", &loss, NULL), CH_OK);
-    assert_int_equal(js_double(js_find(line, "grad_norm"), "log", "grad_norm", &norm, NULL), CH_OK);
-    assert_int_equal(js_double(js_find(line, "lr"), "log", "lr", &lr, NULL), CH_OK);
-    assert_int_equal(js_double(js_find(line, "next_lr"), "log", "next_lr", &next_lr, NULL), CH_OK);
-    assert_true(schema == 1 && number == step && loss > 0 && norm > 0);
-    assert_true(lr == (step < 4 ? 0.01 * ((double)step / 4) : 0.01)); /* warmup 4 */
-    assert_true(next_lr == (step + 1 < 4 ? 0.01 * ((double)(step + 1) / 4) : 0.01));
-    js_free(line);
     *at = end + 1;
+    return line;
+}
+
+static void check_log_line(char **at, int64_t step, bool validated) {
+    struct js_value *line = next_line(at);
+    assert_true(number_of(line, "schema") == 1 && number_of(line, "step") == (double)step);
+    assert_true(number_of(line, "loss") > 0 && number_of(line, "grad_norm") > 0);
+    double done = (double)step; /* warmup 4 */
+    assert_true(number_of(line, "lr") == (step < 4 ? 0.01 * (done / 4) : 0.01));
+    assert_true(number_of(line, "next_lr") == (step + 1 < 4 ? 0.01 * ((done + 1) / 4) : 0.01));
+    assert_int_equal(js_find(line, "validation_loss") != NULL, validated);
+    js_free(line);
 }
 
 static bool recipe_is_there_first(const ch_step *step, void *run) {
@@ -102,6 +110,8 @@ static bool recipe_is_there_first(const ch_step *step, void *run) {
     }
     assert_int_equal(step->steps, 10);
     assert_int_equal(step->log, step->step == 1 || step->step % 3 == 0 || step->step == 10);
+    bool validated = step->step % 4 == 0 || step->step == 10;
+    assert_int_equal(isnan(step->validation_loss), !validated);
     return true;
 }
 
@@ -119,19 +129,62 @@ static void a_run_leaves_all_of_itself(void **state) {
     ch_trainer_free(trainer);
     check_text(run, "recipe.json", expected);
     check_text(run, "checkpoints/latest", "10\n");
-    assert_true(is_there(run, "checkpoints/4/model.safetensors") && is_there(run, "checkpoints/8/trainer.safetensors"));
     assert_false(is_there(run, "checkpoints/unfinished"));
-    check_same_file(path_in(run, "checkpoints/10"), run, "model.safetensors");
     size_t size;
     char *log = file_bytes(path_in(run, "log.jsonl"), &size), *at = log;
-    static const int64_t logged[] = {1, 3, 6, 9, 10};
-    for (int i = 0; i < 5; i++) check_log_line(&at, logged[i]);
+    static const int64_t logged[] = {1, 3, 4, 6, 8, 9, 10};
+    for (int i = 0; i < 7; i++) check_log_line(&at, logged[i], logged[i] % 4 == 0 || logged[i] == 10);
     assert_int_equal(*at, '\0');
     ch_model_free(open_model(run)); /* the folder is a model, and so is a checkpoint */
-    ch_model_free(open_model(path_in(run, "checkpoints/4")));
+    ch_model_free(open_model(path_in(run, "checkpoints/10")));
     free(log);
     free(expected);
     ch_string_free(json);
+    ch_recipe_free(recipe);
+}
+
+/* The validated step with the lowest loss, as the log tells it. */
+static int best_of_log(const char *run) {
+    size_t size;
+    char *log = file_bytes(path_in(run, "log.jsonl"), &size), *at = log;
+    double best_loss = (double)INFINITY;
+    int best = 0;
+    while (*at) {
+        struct js_value *line = next_line(&at);
+        if (js_find(line, "validation_loss") && number_of(line, "validation_loss") < best_loss) {
+            best_loss = number_of(line, "validation_loss");
+            best = (int)number_of(line, "step");
+        }
+        js_free(line);
+    }
+    free(log);
+    return best;
+}
+
+/* A rate at which training gets worse: the result is an earlier step's model, and of the checkpoints two stay. */
+static void the_best_checkpoint_is_the_result(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("philox");
+    set_option(recipe, "lr", "0.5");
+    set_option(recipe, "warmup", "8");
+    set_option(recipe, "save-every", "1");
+    char *run = whole_run("worse", recipe), text[32], best[64];
+    int step = best_of_log(run);
+    assert_in_range(step, 1, 9); /* else the rate is too good for this test */
+    snprintf(text, sizeof text, "%d\n", step);
+    check_text(run, "checkpoints/best", text);
+    check_text(run, "checkpoints/latest", "10\n");
+    snprintf(best, sizeof best, "checkpoints/%d", step);
+    check_same_file(path_in(run, best), run, "model.safetensors");
+    for (int other = 1; other <= 10; other++) {
+        snprintf(best, sizeof best, "checkpoints/%d", other);
+        assert_int_equal(is_there(run, best), other == step || other == 10);
+    }
+    set_option(recipe, "validation", "0"); /* then the last step is the result */
+    char *last = whole_run("last-step", recipe);
+    check_same_file(path_in(last, "checkpoints/10"), last, "model.safetensors");
+    check_same_file(last, path_in(run, "checkpoints/10"), "model.safetensors");
+    free(run), free(last);
     ch_recipe_free(recipe);
 }
 
@@ -143,7 +196,7 @@ static void a_run_without_a_folder(void **state) {
     ch_trainer *trainer = trainer_of(recipe, NULL);
     ch_error error;
     check_ok(ch_trainer_run(trainer, NULL, NULL, &error), &error);
-    ch_model *model = open_model(run);
+    ch_model *model = open_model(path_in(run, "checkpoints/10"));
     check_same("parameters", model->params.value, ch_trainer_model(trainer)->params.value, model->params.block);
     assert_true(ch_trainer_recipe(trainer)->steps == 10);
     ch_trainer_free(trainer);
@@ -214,6 +267,8 @@ static void stopping_at_the_end(void **state) {
 static void steps_can_be_extended(void **state) {
     (void)state;
     ch_recipe *recipe = small_recipe("philox"), *longer = small_recipe("philox");
+    set_option(recipe, "validation", "0");
+    set_option(longer, "validation", "0");
     set_option(longer, "steps", "13");
     set_option(longer, "threads", "1");
     char *run = whole_run("short", recipe), *whole = whole_run("long", longer);
@@ -341,7 +396,7 @@ static void damaged_checkpoints_are_refused(void **state) {
 }
 
 /* A half of a checkpoint that is whole and says something impossible. */
-static void check_trainer_file(const char *run, const char *step, uint32_t next, const char *says) {
+static void check_trainer_file(const char *run, const char *step, const char *best, uint32_t next, const char *says) {
     const char *path = path_in(run, "checkpoints/10/trainer.safetensors");
     struct st_file *file = open_golden(path);
     size_t count = st_count(file);
@@ -353,9 +408,10 @@ static void check_trainer_file(const char *run, const char *step, uint32_t next,
         items[i] = (struct st_item){tensor->name, tensor->dtype->name, tensor->rank, tensor->shape, bytes};
         if (strcmp(tensor->name, "rng.torch") == 0) ((struct torch_rng *)bytes)->next = next;
     }
-    struct st_pair metadata[] = {{"format", "clearhead trainer"}, {"schema", "1"}, {"step", step}};
+    struct st_pair metadata[] = {
+        {"format", "clearhead trainer"}, {"schema", "1"}, {"step", step}, {"best_step", best}, {"best_loss", "2.5"}};
     ch_error error;
-    check_ok(st_write(path, items, count, metadata, 3, &error), &error);
+    check_ok(st_write(path, items, count, metadata, 5, &error), &error);
     check_resume(run, NULL, NULL, CH_FAILED, path, says);
     for (size_t i = 0; i < count; i++) free((void *)(uintptr_t)items[i].data);
     free(items);
@@ -366,10 +422,12 @@ static void impossible_checkpoints_are_refused(void **state) {
     (void)state;
     ch_recipe *recipe = small_recipe("torch");
     char *run = whole_run("impossible", recipe);
-    check_trainer_file(run, "ten", 5, "its step");
-    check_trainer_file(run, "-1", 5, "its step");
-    check_trainer_file(run, "10x", 5, "its step");
-    check_trainer_file(run, "10", 625, "no state of PyTorch's generator");
+    check_trainer_file(run, "ten", "10", 5, "its step");
+    check_trainer_file(run, "-1", "10", 5, "its step");
+    check_trainer_file(run, "10x", "10", 5, "its step");
+    check_trainer_file(run, "10", "-2", 5, "its step");
+    check_trainer_file(run, "10", "best", 5, "its step");
+    check_trainer_file(run, "10", "10", 625, "no state of PyTorch's generator");
     free(run);
     ch_recipe_free(recipe);
 }
@@ -460,6 +518,7 @@ static void a_huge_learning_rate(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_leaves_all_of_itself),
+        cmocka_unit_test(the_best_checkpoint_is_the_result),
         cmocka_unit_test(a_run_without_a_folder),
         cmocka_unit_test(stopped_and_resumed_is_uninterrupted),
         cmocka_unit_test(stopping_at_the_end),
