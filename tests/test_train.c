@@ -6,12 +6,19 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "io/disk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Hundreds of small files: waiting for the disk each time would only take time. */
+int disk_fsync(int descriptor) {
+    (void)descriptor;
+    return 0;
+}
 
 static char *folder;
 

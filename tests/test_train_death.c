@@ -73,13 +73,13 @@ int disk_rename(const char *from, const char *to) {
 static char *folder, *whole;
 static ch_recipe *recipe;
 
-/* One thread: a fork has no other. Three checkpoints, of which the latest and the best stay. */
+/* One thread: a fork has no other. Two checkpoints, of which the latest and the best stay. */
 static int set_up(void **state) {
     (void)state;
     folder = make_temp_folder();
     recipe = recipe_of("d-model", "4", "heads", "1", "d-ff", "4", "layers", "1", "max-positions", "6", "max-len", "5",
-                       "min-len", "2", "batch-size", "2", "steps", "3", "save-every", "1", "log-every", "1", "threads",
-                       "1", "validation", "3", "lr", "0.1", "warmup", "0", "rng", "torch", NULL);
+                       "min-len", "2", "batch-size", "2", "steps", "2", "save-every", "1", "log-every", "1", "threads",
+                       "1", "validation", "3", "lr", "0.01", "warmup", "0", "rng", "torch", NULL);
     whole = strdup(path_in(folder, "whole"));
     ch_trainer *trainer = trainer_of(recipe, whole);
     ch_error error;
@@ -213,7 +213,7 @@ static void check_deaths(enum trouble trouble, const char *what, int stride) {
         char *run = new_run();
         deaths += killed_by_disk(run, trouble, at);
         check_goes_on(run, what, at);
-        free(run);
+        remove_folder(run);
     }
     assert_true(deaths > calls / stride / 2);
 }
@@ -226,7 +226,7 @@ static void death_before_every_call(void **state) {
 /* Only writes can be torn; other calls happen as if nothing were. */
 static void death_in_the_middle_of_a_write(void **state) {
     (void)state;
-    check_deaths(TORN_DEATH, "death in a write", 5);
+    check_deaths(TORN_DEATH, "death in a write", 7);
 }
 
 /* ---- a disk that is full from the k-th call on ---- */
@@ -234,7 +234,7 @@ static void death_in_the_middle_of_a_write(void **state) {
 static void full_from_any_call_on(void **state) {
     (void)state;
     int calls = calls_of_a_run(), said = 0;
-    for (int at = 1; at <= calls; at += 2) {
+    for (int at = 1; at <= calls; at += 5) {
         char *run = new_run();
         ch_error error = {0};
         set_disk(FULL, at);
@@ -245,7 +245,7 @@ static void full_from_any_call_on(void **state) {
         check_goes_on(run, "full", at);
         free(run);
     }
-    assert_true(said > calls / 4); /* the others: a sync that failed */
+    assert_true(said > calls / 10); /* the others: a sync that failed */
 }
 
 /* The same trainer can go on when there is room again, without a resume. */
@@ -297,7 +297,7 @@ static void killed_at_some_moment(void **state) {
     set_disk(NONE, 0);
     for (int i = 0; i < 12; i++) {
         char *run = new_run();
-        kill_after(run, 1 + i % 3);
+        kill_after(run, 1 + i % 2);
         check_goes_on(run, "killed", i);
         free(run);
     }
