@@ -225,9 +225,10 @@ static ch_status place_checkpoint(const struct ch_trainer *t, const char *checkp
 
 ch_status checkpoint_save(struct ch_trainer *t, ch_error *error) {
     char checkpoints[RUN_PATH];
-    if (t->saved_step == t->step) return CH_OK;
     ch_status status = run_path(checkpoints, t->folder, RUN_CHECKPOINTS, error);
-    if (status == CH_OK) status = file_make_folder(checkpoints, error);
+    if (status != CH_OK) return status;
+    if (t->saved_step == t->step) return prune(t, checkpoints, error); /* a run that died may not have come to it */
+    status = file_make_folder(checkpoints, error);
     if (status == CH_OK) file_remove_leftovers(checkpoints);
     if (status == CH_OK) status = place_checkpoint(t, checkpoints, error);
     if (status == CH_OK && t->best_step == t->step) status = point(checkpoints, RUN_BEST, t->step, error);
