@@ -41,10 +41,11 @@ struct run {
 
 static bool put_step(const ch_step *step, bool json) {
     if (json)
-        return out_json(json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step, "steps",
+        return out_json(json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step, "steps",
                                   (json_int_t)step->steps, "loss", json_number(step->loss), "grad_norm",
                                   json_number(step->grad_norm), "lr", json_number(step->lr), "next_lr",
-                                  json_number(step->next_lr), "seconds", json_number(step->seconds)));
+                                  json_number(step->next_lr), "validation_loss", json_number(step->validation_loss),
+                                  "seconds", json_number(step->seconds)));
     return out("step %5" PRId64 "  loss %.4f  grad_norm %.2f  lr %.2e\n", step->step, step->loss, step->grad_norm,
                step->next_lr);
 }
