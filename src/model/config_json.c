@@ -37,7 +37,7 @@ static struct js_value *shape_to_json(const struct attention_shape *shape) {
 
 static struct js_value *shapes_to_json(const struct config *config) {
     struct js_value *o = js_new_object();
-    for (int which = 0; which < CONFIG_ATTENTIONS; which++)
+    for (enum config_attention which = CONFIG_ENCODER_SELF; which < CONFIG_ATTENTIONS; which++)
         for (int layer = 0; layer < config->layers; layer++) {
             char name[CONFIG_ATTENTION_NAME];
             attention_name(name, which, layer);
@@ -173,7 +173,7 @@ static void read_shapes(struct reader *r, struct config *config) {
     if (r->status != CH_OK) return;
     config->shape = mem_new(expected, sizeof *config->shape);
     if (!config->shape) r->status = fail_memory(r->error, "the model's shapes");
-    for (int which = 0; which < CONFIG_ATTENTIONS; which++)
+    for (enum config_attention which = CONFIG_ENCODER_SELF; which < CONFIG_ATTENTIONS; which++)
         for (int layer = 0; layer < config->layers && r->status == CH_OK; layer++) {
             char name[CONFIG_ATTENTION_NAME];
             attention_name(name, which, layer);
