@@ -329,15 +329,19 @@ static void check_attention(size_t core, bool cross, int kv_heads, bool gated) {
     enum { HEADS = 4, D_HEAD = 3 }; /* together not WIDTH */
     const real value[HEADS] = {RC(0.5), 0, 1, -2};
     const struct gate gate = {.layer = "a.attn", .value = value};
+    const struct knockout edges = {.sequence = -1, .query_from = 1, .query_to = 3, .key_from = 0, .key_to = 2};
+    const struct cut cut = {.layer = "a.attn", .knockouts = &edges, .count = 1};
     struct subject *s = subject_new();
     struct attention_case c;
     struct attention_shape shape;
     assert_true(attention_shape_uniform(&shape, HEADS, kv_heads, D_HEAD));
     subject_start(s, 0.3, "%s attention, core %s, %d of %d heads%s", cross ? "cross" : "causal self",
-                  attention_core_row(core)->name, kv_heads, HEADS, gated ? ", gated" : "");
+                  attention_core_row(core)->name, kv_heads, HEADS, gated ? ", gated and cut" : "");
     s->pass.core = (const struct attention_core *)attention_core_row(core);
     s->pass.gates = &gate;
     s->pass.gate_count = gated;
+    s->pass.cuts = &cut;
+    s->pass.cut_count = gated;
     subject_input(s, "x", ROWS * WIDTH);
     if (cross) subject_input(s, "memory", MEMORY_ROWS * WIDTH);
     attention_declare(&c.attention, &s->own, "a.attn", WIDTH, &shape, !cross, cross, NULL);

@@ -35,17 +35,26 @@ void attention_shape_free(struct attention_shape *shape) {
     *shape = (struct attention_shape){0};
 }
 
-/* The descriptor of this attention over two batches. */
-static struct scores scores_of(const struct attention *a, const struct batch *queries, const struct batch *keys) {
-    return (struct scores){.query = queries,
-                           .key = keys,
-                           .heads = a->shape.heads,
-                           .kv_heads = a->shape.kv_heads,
-                           .d_head = a->shape.d_head,
-                           .kv_of_head = a->shape.kv_of_head,
-                           .original_head = a->shape.original_head,
-                           .scale = RC(1.0 / sqrt(a->shape.d_head)),
-                           .causal = a->causal};
+/* The descriptor of this attention over two batches, with what the pass cuts and drops. */
+static struct scores scores_of(const struct pass *pass, const struct attention *a, const struct batch *queries,
+                               const struct batch *keys, struct dropout dropout) {
+    struct scores scores = {.query = queries,
+                            .key = keys,
+                            .heads = a->shape.heads,
+                            .kv_heads = a->shape.kv_heads,
+                            .d_head = a->shape.d_head,
+                            .kv_of_head = a->shape.kv_of_head,
+                            .original_head = a->shape.original_head,
+                            .scale = RC(1.0 / sqrt(a->shape.d_head)),
+                            .causal = a->causal,
+                            .dropout = dropout};
+    for (int i = 0; i < pass->cut_count; i++) {
+        if (strcmp(pass->cuts[i].layer, a->name) != 0) continue;
+        scores.knockouts = pass->cuts[i].knockouts;
+        scores.knockout_count = pass->cuts[i].count;
+    }
+    ch_assert(!scores_refused(&scores));
+    return scores;
 }
 
 /* In the lesson's order of registration: W_q, W_k, W_v, W_o. */
@@ -198,8 +207,7 @@ real *attention_forward(struct pass *pass, const struct attention *a, const real
     else
         project_self(pass, a, cache, saved);
     saved->dropout = pass_dropout_weights(pass, a->dropout_site, queries, saved->keys, a->shape.heads);
-    struct scores scores = scores_of(a, queries, saved->keys);
-    scores.dropout = saved->dropout;
+    struct scores scores = scores_of(pass, a, queries, saved->keys, saved->dropout);
     saved->core = pass_take(pass, pass->core->saved_size(&scores), 1);
     saved->heads = pass_take(pass, (size_t)queries->rows, (size_t)a->query.out);
     size_t mark = arena_mark(pass->arena);
@@ -237,8 +245,7 @@ real *attention_backward(struct pass *pass, const struct attention *a, const rea
     real *dheads = linear_backward(pass, &a->output, dy, saved->gated, rows);
     if (saved->gate && !pass_measures(pass)) head_gates(dheads, saved->gate, rows, a->shape.heads, a->shape.d_head);
     struct projection_gradients d = take_gradients(pass, a, saved);
-    struct scores scores = scores_of(a, saved->queries, saved->keys);
-    scores.dropout = saved->dropout;
+    struct scores scores = scores_of(pass, a, saved->queries, saved->keys, saved->dropout);
     size_t mark = arena_mark(pass->arena);
     real *scratch = pass_take(pass, pass->core->scratch_size(&scores), 1);
     if (!pass_measures(pass))

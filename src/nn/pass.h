@@ -30,6 +30,13 @@ struct gate {
     const real *value; /* (H) */
 };
 
+/* Edges that one attention may not use. */
+struct cut {
+    const char *layer;
+    const struct knockout *knockouts;
+    int count;
+};
+
 struct pass {
     const struct params *params;
     real *grad;          /* a block of gradients to add to; NULL: inference, nothing is saved for backward */
@@ -42,6 +49,8 @@ struct pass {
     const struct capture *capture;
     const struct gate *gates;
     int gate_count;
+    const struct cut *cuts;
+    int cut_count;
 };
 
 /* Leaves of the walk return after taking their memory when this is true. */

@@ -196,9 +196,12 @@ ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
 
 /* ---- JSON ---- */
 
+enum { RECIPE_SCHEMA = 1 };
+#define SCHEMA_KEY "schema"
+
 struct js_value *recipe_to_json(const ch_recipe *recipe) {
     struct js_value *object = js_new_object();
-    bool complete = object != NULL;
+    bool complete = object && js_set(object, SCHEMA_KEY, js_new_int(RECIPE_SCHEMA));
     for (int i = 0; i < RECIPE_OPTIONS && complete; i++) {
         const struct row *row = &table[i];
         const char *field = (const char *)recipe + row->field;
@@ -240,8 +243,18 @@ static ch_status value_text(const struct js_value *value, const char *where, con
     }
 }
 
+/* Optional, but not another than this build's. */
+static ch_status check_schema(const struct js_value *object, const char *where, ch_error *error) {
+    const struct js_value *schema = js_find(object, SCHEMA_KEY);
+    int64_t version = RECIPE_SCHEMA;
+    ch_status status = schema ? js_int(schema, where, SCHEMA_KEY, &version, error) : CH_OK;
+    if (status != CH_OK || version == RECIPE_SCHEMA) return status;
+    return fail(error, CH_FAILED, "%s: 'schema': expected %d, found %lld", where, RECIPE_SCHEMA, (long long)version);
+}
+
 ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, const char *where, ch_error *error) {
     ch_status status = js_expect(object, JS_OBJECT, where, "recipe", error);
+    if (status == CH_OK) status = check_schema(object, where, error);
     if (status != CH_OK) return status;
     ch_recipe changed = *recipe;
     void *cursor = NULL;
@@ -250,6 +263,7 @@ ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, con
     while (js_next(object, &cursor, &name, &value)) {
         char text[RECIPE_TEXT];
         ch_error cause;
+        if (strcmp(name, SCHEMA_KEY) == 0) continue;
         status = value_text(value, where, name, text, sizeof text, error);
         if (status != CH_OK) return status;
         status = ch_recipe_set(&changed, name, text, &cause);
