@@ -290,15 +290,36 @@ static void padding_row_gets_no_gradient(void **state) {
     world_free(&world);
 }
 
+/* Cut every edge of cross-attention, and the source cannot matter; before that it does. */
+static void cut_edges_carry_nothing(void **state) {
+    (void)state;
+    static const struct knockout all = {-1, 0, 1000, 0, 1000};
+    static const struct cut cuts[] = {{"dec.0.cross_attn", &all, 1}, {"dec.1.cross_attn", &all, 1}};
+    for (size_t c = 0; c < sizeof cores / sizeof *cores; c++)
+        for (int cut = 0; cut < 2; cut++) {
+            struct world world = world_new("0", cores[c], NULL);
+            size_t count;
+            world.lab.pass.cuts = cuts;
+            world.lab.pass.cut_count = cut ? 2 : 0;
+            real *before = lab_logits(&world.lab, &count);
+            for (int n = 0; n < world.lab.shard.source.view.rows; n++) world.lab.shard.source.token[n] ^= 1;
+            real *after = lab_logits(&world.lab, &count);
+            if (cut)
+                check_same("logits without cross-attention", after, before, count);
+            else
+                assert_true(worst_difference(after, before, count) > 1e-3);
+            free(before);
+            free(after);
+            world_free(&world);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(future_is_hidden),
-        cmocka_unit_test(batch_mates_change_nothing),
-        cmocka_unit_test(fused_is_explicit),
-        cmocka_unit_test(dropout_changes_the_step),
-        cmocka_unit_test(two_halves_are_one),
-        cmocka_unit_test(looking_changes_nothing),
-        cmocka_unit_test(map_times_values_is_the_output),
+        cmocka_unit_test(cut_edges_carry_nothing),      cmocka_unit_test(future_is_hidden),
+        cmocka_unit_test(batch_mates_change_nothing),   cmocka_unit_test(fused_is_explicit),
+        cmocka_unit_test(dropout_changes_the_step),     cmocka_unit_test(two_halves_are_one),
+        cmocka_unit_test(looking_changes_nothing),      cmocka_unit_test(map_times_values_is_the_output),
         cmocka_unit_test(padding_row_gets_no_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

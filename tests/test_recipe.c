@@ -220,6 +220,8 @@ static void bad_files_leave_the_recipe_alone(void **state) {
     check_file_refused("{\"layers\": 1, \"task\": \"\"}", "unknown task ''");
     check_file_refused("{\"layers\": 1, \"lr\": 1e7}", "lr: expected a number");
     check_file_refused("{\"layers\": 1, \"layers\": 2}", "layers");
+    check_file_refused("{\"layers\": 1, \"schema\": 2}", "'schema': expected 1, found 2");
+    check_file_refused("{\"layers\": 1, \"schema\": \"1\"}", "'schema'");
     check_file_refused("{\"layers\": 1,}", "");
     check_file_refused("{\"layers\": 1} x", "");
     check_file_refused("[1, 2]", "an object");
