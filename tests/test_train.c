@@ -388,6 +388,12 @@ static void damaged_checkpoints_are_refused(void **state) {
     check_damaged(run, "checkpoints/latest", "", 0, "is empty");
     check_damaged(run, "checkpoints/latest", "11\n", 3, "11");
     check_damaged(run, "recipe.json", "{", 1, "recipe.json");
+    ch_recipe *other_heads = small_recipe("torch"); /* as many numbers, another model */
+    set_option(other_heads, "heads", recipe->heads == 1 ? "2" : "1");
+    char *json = ch_recipe_json(other_heads);
+    check_damaged(run, "recipe.json", json, strlen(json), "is not the model of this run's recipe.json");
+    ch_string_free(json);
+    ch_recipe_free(other_heads);
     size_t size, other_size; /* the two halves in each other's place */
     char *bytes = file_bytes(path_in(run, names[0]), &size), *other = file_bytes(path_in(run, names[1]), &other_size);
     check_damaged(run, names[1], bytes, size, "the trainer's half of a checkpoint");

@@ -18,6 +18,10 @@ ch_status examples_init(struct ch_examples *examples, int capacity, int longest,
     return status;
 }
 
+uint64_t examples_bytes(uint64_t capacity, uint64_t longest) {
+    return mem_times(capacity, (2 * longest + 4) * sizeof(int)); /* source, target, two lengths */
+}
+
 void examples_release(struct ch_examples *examples) {
     vocab_free(&examples->vocab);
     mem_free(examples->source);

@@ -29,6 +29,8 @@ struct ch_examples {
 /* Room for `capacity` examples of at most `longest` symbols. */
 ch_status examples_init(struct ch_examples *examples, int capacity, int longest, int symbols, ch_error *error);
 void examples_release(struct ch_examples *examples);
+/* What examples_init takes for them, in bytes. */
+uint64_t examples_bytes(uint64_t capacity, uint64_t longest);
 
 /* Draws examples first..first + count - 1 of a step; allocates nothing. */
 void examples_draw(struct ch_examples *examples, const struct example_stream *stream, uint64_t step, uint32_t first,

@@ -58,3 +58,17 @@ void config_free(struct config *config) {
     mem_free(config->shape);
     config->shape = NULL;
 }
+
+static bool same_shape(const struct attention_shape *a, const struct attention_shape *b) {
+    size_t list = (size_t)a->heads * sizeof(int);
+    return a->heads == b->heads && a->kv_heads == b->kv_heads && a->d_head == b->d_head &&
+           memcmp(a->kv_of_head, b->kv_of_head, list) == 0 && memcmp(a->original_head, b->original_head, list) == 0;
+}
+
+bool config_same(const struct config *a, const struct config *b) {
+    bool same = a->norm == b->norm && a->position == b->position && a->ffn == b->ffn && a->d_model == b->d_model &&
+                a->d_ff == b->d_ff && a->layers == b->layers && a->max_positions == b->max_positions &&
+                a->symbols == b->symbols && a->dropout == b->dropout && strcmp(a->task, b->task) == 0;
+    for (int i = 0; same && i < attentions(a); i++) same = same_shape(&a->shape[i], &b->shape[i]);
+    return same;
+}

@@ -34,6 +34,8 @@ ch_status config_uniform(struct config *config, int heads, ch_error *error);
 ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_error *error);
 ch_status config_copy(struct config *to, const struct config *from, ch_error *error);
 void config_free(struct config *config);
+/* Whether both build the same model. */
+bool config_same(const struct config *a, const struct config *b);
 
 struct js_value *config_to_json(const struct config *config);
 /* where: the file, for sentences. A name or key that this build does not know is refused. */

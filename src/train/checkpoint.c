@@ -130,12 +130,8 @@ static ch_status load_model(struct ch_trainer *t, const char *path, ch_error *er
     ch_model *saved;
     ch_status status = ch_model_open(path, 0, &saved, error);
     if (status != CH_OK) return status;
-    const struct params *from = &saved->params, *to = &t->model->params;
-    bool same = from->count == to->count && from->block == to->block;
-    for (int i = 0; i < to->count && same; i++)
-        same = strcmp(from->row[i].name, to->row[i].name) == 0 && from->row[i].offset == to->row[i].offset;
-    if (same)
-        memcpy(to->value, from->value, to->block * sizeof *to->value);
+    if (config_same(&saved->config, &t->model->config))
+        memcpy(t->model->params.value, saved->params.value, saved->params.block * sizeof(real));
     else
         status = fail(error, CH_FAILED, "%s is not the model of this run's %s", path, RUN_RECIPE);
     ch_model_free(saved);

@@ -54,7 +54,9 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
     memory.gradients = mem_times(block, lanes);
     memory.moments = mem_times(block, (uint64_t)recipe->optimizer->moments);
     uint64_t rows = mem_times((uint64_t)limits.sequences, (uint64_t)limits.source + (uint64_t)limits.target);
-    memory.batches = mem_times(mem_times(rows, 4 * sizeof(int)), lanes);
+    memory.batches =
+        mem_plus(mem_times(mem_times(rows, 4 * sizeof(int)), lanes),
+                 examples_bytes((uint64_t)(recipe->batch_size + recipe->validation), (uint64_t)recipe->max_len));
     if (encoder_decoder_saved_new(&saved, &model->net)) {
         memory.activations = mem_times(workspace_measure(model, &pass, &limits, true, &saved), lanes);
         encoder_decoder_saved_free(&saved);
