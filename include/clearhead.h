@@ -328,6 +328,47 @@ CH_API ch_status ch_text_attention(const ch_attention *attention, const ch_plot_
 CH_API ch_status ch_text_numbers(const ch_attention *attention, const ch_plot_options *options, char **text,
                                  ch_error *error);
 
+/* ---- named tensors: dumps, and where two of them part ways ------------------------------------- */
+
+typedef struct ch_tensors ch_tensors;
+
+typedef struct ch_dump_options {
+    bool explicit_core; /* attention that materialises scores and weights, rather than the fused core */
+    bool backward;      /* gradients too: "grad.<site>" of every intermediate that has rows, "grad.<parameter>" */
+} ch_dump_options;
+
+/* Every named intermediate of one pass with dropout off, in the order of computation: rows as (N, C), scores and
+ * weights as (H, T, S). The decoder reads SOS and the target and predicts the target and EOS; the pass's mean loss is
+ * the tensor "loss". options may be NULL. */
+CH_API ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target, const ch_dump_options *options,
+                         ch_tensors **tensors, ch_error *error);
+/* Any .safetensors file whose tensors are floating-point numbers, in the order of its header. */
+CH_API ch_status ch_tensors_open(const char *path, ch_tensors **tensors, ch_error *error);
+CH_API ch_status ch_tensors_save(const ch_tensors *tensors, const char *path, ch_error *error);
+CH_API void ch_tensors_free(ch_tensors *tensors);
+CH_API size_t ch_tensors_count(const ch_tensors *tensors);
+/* Tensor i; false past the end. */
+CH_API bool ch_tensors_get(const ch_tensors *tensors, size_t i, ch_tensor *tensor);
+/* The tensor of that name; CH_USAGE names the nearest if there is none. */
+CH_API ch_status ch_tensors_find(const ch_tensors *tensors, const char *name, ch_tensor *tensor, ch_error *error);
+
+typedef enum ch_match { CH_MATCH_SAME, CH_MATCH_DIFFERENT, CH_MATCH_SHAPE, CH_MATCH_ONLY_A, CH_MATCH_ONLY_B } ch_match;
+
+typedef struct ch_comparison {
+    const char *name; /* borrowed from the tensors that were compared */
+    ch_match match;
+    double worst;    /* largest |a - b| / max(1, |b|) */
+    int64_t element; /* where it is, counted row by row; -1: no elements */
+    double a, b;     /* its values on both sides */
+} ch_comparison;
+
+/* One row for each name: those of a in a's order, which is the order of computation in a dump, then what only b has.
+ * Two numbers are the same if |a - b| <= tolerance * max(1, |b|), or if both are NaN or the same infinity. *rows
+ * belongs to the caller, who frees it with ch_comparison_free. */
+CH_API ch_status ch_compare(const ch_tensors *a, const ch_tensors *b, double tolerance, ch_comparison **rows,
+                            size_t *count, ch_error *error);
+CH_API void ch_comparison_free(ch_comparison *rows);
+
 #ifdef __cplusplus
 }
 #endif

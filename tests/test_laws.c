@@ -176,7 +176,7 @@ static void looking_changes_nothing(void **state) {
     (void)state;
     for (int way = 0; way < 4; way++) {
         int shown = 0;
-        struct capture capture = {wants_all, count_rows, count_map, &shown};
+        struct capture capture = {wants_all, count_rows, count_map, NULL, &shown};
         const char *dropout = way / 2 ? "0.3" : "0";
         struct world blind = world_new(dropout, cores[way % 2], NULL);
         struct world seeing = world_new(dropout, cores[way % 2], &capture);
@@ -255,7 +255,7 @@ static void map_times_values_is_the_output(void **state) {
         p.weights = new_reals(7 * 3 * 9 * 9);
         p.value = new_reals(7 * 9 * 18);
         p.heads = new_reals(7 * 9 * 18);
-        struct capture capture = {wants_first, keep_rows, keep_map, &p};
+        struct capture capture = {wants_first, keep_rows, keep_map, NULL, &p};
         struct world world = world_new("0", cores[c], &capture);
         size_t count;
         free(lab_logits(&world.lab, &count));

@@ -136,11 +136,13 @@ static void blocks_backward(struct pass *pass, const struct block *block, int la
 void encoder_decoder_backward(struct pass *pass, const struct encoder_decoder *net, const real *dlogits,
                               const struct encoder_decoder_saved *saved) {
     int targets = saved->targets->rows, sources = saved->sources->rows;
+    pass_show_gradient(pass, "", "logits", dlogits, net->vocab, net->vocab, targets);
     real *dx = linear_backward(pass, &net->generator, dlogits, saved->hidden, targets);
     real *dmemory = pass_take(pass, (size_t)sources, (size_t)net->width);
     if (!pass_measures(pass)) clear_rows(dmemory, net->width, sources, net->width);
     blocks_backward(pass, net->decoder, net->layers, dx, targets, dmemory, saved->decoder);
     embedding_layer_backward(pass, &net->target, dx, targets, &saved->target);
+    pass_show_gradient(pass, "", "memory", dmemory, net->width, net->width, sources);
     blocks_backward(pass, net->encoder, net->layers, dmemory, sources, NULL, saved->encoder);
     embedding_layer_backward(pass, &net->source, dmemory, sources, &saved->source);
 }

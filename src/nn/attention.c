@@ -242,8 +242,10 @@ static struct projection_gradients take_gradients(struct pass *pass, const struc
 real *attention_backward(struct pass *pass, const struct attention *a, const real *dy, real **dmemory,
                          const struct attention_saved *saved) {
     int rows = saved->queries->rows;
+    pass_show_gradient(pass, a->name, "out", dy, a->output.out, a->output.out, rows);
     real *dheads = linear_backward(pass, &a->output, dy, saved->gated, rows);
     if (saved->gate && !pass_measures(pass)) head_gates(dheads, saved->gate, rows, a->shape.heads, a->shape.d_head);
+    pass_show_gradient(pass, a->name, "heads", dheads, a->query.out, a->query.out, rows);
     struct projection_gradients d = take_gradients(pass, a, saved);
     struct scores scores = scores_of(pass, a, saved->queries, saved->keys, saved->dropout);
     size_t mark = arena_mark(pass->arena);
@@ -252,6 +254,9 @@ real *attention_backward(struct pass *pass, const struct attention *a, const rea
         pass->core->backward(d.q, d.k, d.v, scratch, &scores, dheads, saved->heads, saved->core, saved->q, saved->ldq,
                              saved->k, saved->ldkv, saved->v, saved->ldkv);
     arena_reset(pass->arena, mark);
+    pass_show_gradient(pass, a->name, "query", d.q, d.ldq, a->query.out, rows);
+    pass_show_gradient(pass, a->name, "key", d.k, d.ldkv, a->key.out, saved->keys->rows);
+    pass_show_gradient(pass, a->name, "value", d.v, d.ldkv, a->key.out, saved->keys->rows);
     if (!a->cross) return linear_backward(pass, &a->joined, d.q, saved->x, rows);
     *dmemory = linear_backward(pass, &a->joined, d.k, saved->memory, saved->keys->rows);
     return linear_backward(pass, &a->query, d.q, saved->x, rows);

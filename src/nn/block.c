@@ -56,6 +56,7 @@ static real *branch_forward(struct pass *pass, const struct branch *branch, cons
 /* Gives the gradient of the sum, which is that of x; *dy gets the gradient of the sublayer's output. */
 static real *branch_backward(struct pass *pass, const struct branch *branch, const real *dout, int rows, real **dy,
                              const struct branch_saved *saved) {
+    pass_show_gradient(pass, branch->name, "out", dout, branch->norm.width, branch->norm.width, rows);
     real *dsum = norm_backward(pass, &branch->norm, dout, rows, &saved->norm);
     *dy = dropout_layer_backward(pass, dsum, rows, &saved->dropout);
     return dsum;
@@ -84,6 +85,7 @@ real *block_backward(struct pass *pass, const struct block *block, real *dout, r
     int rows = saved->self.queries->rows, width = block->width;
     real *dy;
     real *dz = branch_backward(pass, &block->ffn_branch, dout, rows, &dy, &saved->ffn_branch);
+    pass_show_gradient(pass, block->ffn.name, "out", dy, width, width, rows);
     add_rows(pass, dz, block->ffn.variant->backward(pass, &block->ffn, dy, rows, &saved->ffn), rows, width);
     if (block->kind->cross) {
         real *from_keys;

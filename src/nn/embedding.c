@@ -30,6 +30,7 @@ real *embedding_layer_forward(struct pass *pass, const struct embedding *embeddi
 void embedding_layer_backward(struct pass *pass, const struct embedding *embedding, real *dy, int rows,
                               const struct embedding_saved *saved) {
     real *dx = dropout_layer_backward(pass, dy, rows, &saved->dropout);
+    pass_show_gradient(pass, embedding->name, "embedded", dx, embedding->width, embedding->width, rows);
     if (pass_measures(pass)) return;
     embedding_backward(pass_grad(pass, embedding->weight), dx, saved->token, scale_of(embedding), embedding->pad, rows,
                        embedding->width);

@@ -21,6 +21,7 @@ static real *backward(struct pass *pass, const struct ffn *ffn, const real *dy, 
                       const struct ffn_saved *saved) {
     real *ddropped = linear_backward(pass, &ffn->down, dy, saved->dropped, rows);
     real *dhidden = dropout_layer_backward(pass, ddropped, rows, &saved->dropout);
+    pass_show_gradient(pass, ffn->name, "hidden", dhidden, ffn->hidden, ffn->hidden, rows);
     if (!pass_measures(pass)) relu_backward(dhidden, dhidden, saved->hidden, (size_t)rows * (size_t)ffn->hidden);
     return linear_backward(pass, &ffn->up, dhidden, saved->x, rows);
 }

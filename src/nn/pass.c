@@ -29,6 +29,12 @@ void pass_show(const struct pass *pass, const char *layer, const char *site, con
     if (pass_wants(pass, layer, site)) pass->capture->rows(pass->capture->context, layer, site, x, ld, channels, batch);
 }
 
+void pass_show_gradient(const struct pass *pass, const char *layer, const char *site, const real *dx, int ld,
+                        int channels, int rows) {
+    if (!pass_wants(pass, layer, site) || !pass->capture->gradient) return;
+    pass->capture->gradient(pass->capture->context, layer, site, dx, ld, channels, rows);
+}
+
 /* FNV-1a */
 static uint32_t hash(uint32_t h, const char *text) {
     for (; *text; text++) h = (h ^ (uint8_t)*text) * 16777619u;

@@ -19,6 +19,9 @@ struct capture {
     /* x (T, S) of one sequence and head. */
     void (*map)(void *context, const char *layer, const char *site, int sequence, int head, const real *x, int queries,
                 int keys);
+    /* dx (rows, channels): the gradient of a site's rows, in the order of backward. NULL: nobody asks. */
+    void (*gradient)(void *context, const char *layer, const char *site, const real *dx, int ld, int channels,
+                     int rows);
     void *context;
 };
 
@@ -64,6 +67,10 @@ bool pass_wants(const struct pass *pass, const char *layer, const char *site);
 /* Shows rows to whoever asked for them. */
 void pass_show(const struct pass *pass, const char *layer, const char *site, const real *x, int ld, int channels,
                const struct batch *batch);
+
+/* Shows the gradient of what pass_show showed. */
+void pass_show_gradient(const struct pass *pass, const char *layer, const char *site, const real *dx, int ld,
+                        int channels, int rows);
 
 /* The number of a dropout site: the same for the same name in every model. */
 uint32_t pass_site(const char *layer, const char *site);

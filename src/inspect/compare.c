@@ -1,0 +1,57 @@
+/* Where two sets of tensors part ways: name by name, the worst element of each. */
+#include "base/memory.h"
+#include "inspect/tensors.h"
+
+#include <string.h>
+
+/* |a - b| / max(1, |b|); 0 where both are NaN or the same infinity, infinite where one of them is not finite. */
+static double distance(double a, double b) {
+    if (a == b || (isnan(a) && isnan(b))) return 0;
+    double d = fabs(a - b) / fmax(1, fabs(b));
+    return isfinite(a) && isfinite(b) ? d : (double)INFINITY;
+}
+
+static bool same_shape(const struct named_tensor *a, const struct named_tensor *b) {
+    return a->rank == b->rank && memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0;
+}
+
+static ch_comparison compare_pair(const struct named_tensor *a, const struct named_tensor *b, double tolerance) {
+    ch_comparison row = {.name = a->name, .element = -1};
+    if (!same_shape(a, b)) {
+        row.match = CH_MATCH_SHAPE;
+        return row;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        double d = distance((double)a->value[i], (double)b->value[i]);
+        if (row.element >= 0 && d <= row.worst) continue;
+        row.worst = d;
+        row.element = (int64_t)i;
+        row.a = (double)a->value[i];
+        row.b = (double)b->value[i];
+    }
+    row.match = row.worst <= tolerance ? CH_MATCH_SAME : CH_MATCH_DIFFERENT;
+    return row;
+}
+
+ch_status ch_compare(const ch_tensors *a, const ch_tensors *b, double tolerance, ch_comparison **rows, size_t *count,
+                     ch_error *error) {
+    *rows = NULL;
+    *count = 0;
+    if (!(tolerance >= 0)) return fail(error, CH_USAGE, "tolerance: expected 0 or more, found %g", tolerance);
+    ch_comparison *row = mem_new(a->count + b->count, sizeof *row);
+    if (!row) return fail_memory(error, "a comparison");
+    for (size_t i = 0; i < a->count; i++) {
+        const struct named_tensor *other = tensors_find(b, a->item[i].name);
+        row[(*count)++] = other ? compare_pair(&a->item[i], other, tolerance)
+                                : (ch_comparison){.name = a->item[i].name, .match = CH_MATCH_ONLY_A, .element = -1};
+    }
+    for (size_t i = 0; i < b->count; i++)
+        if (!tensors_find(a, b->item[i].name))
+            row[(*count)++] = (ch_comparison){.name = b->item[i].name, .match = CH_MATCH_ONLY_B, .element = -1};
+    *rows = row;
+    return CH_OK;
+}
+
+void ch_comparison_free(ch_comparison *rows) {
+    mem_free(rows);
+}

@@ -1,0 +1,194 @@
+/* ch_dump: one pass over one example, with someone who keeps everything that is shown. */
+#include "base/memory.h"
+#include "data/examples.h"
+#include "inspect/tensors.h"
+#include "model/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SITE_NAME = 2 * PARAM_NAME };
+
+/* One walk of one example, and what it left. */
+struct walk {
+    const struct ch_model *model;
+    struct ch_tensors *tensors;
+    struct workspace workspace;
+    struct batch_buffer source, target;
+    int *label;  /* (rows of target) */
+    real *grad;  /* NULL: no backward */
+    bool failed; /* memory ran out for a tensor */
+};
+
+/* ---- what the walk shows ---- */
+
+static bool wants_all(void *context, const char *layer, const char *site) {
+    (void)context, (void)layer, (void)site;
+    return true;
+}
+
+static void site_name(char *out, const char *prefix, const char *layer, const char *site) {
+    snprintf(out, SITE_NAME, "%s%s%s%s", prefix, layer, *layer ? "." : "", site);
+}
+
+static void keep(struct walk *walk, const char *name, const real *x, int ld, int channels, int rows) {
+    real *to = tensors_add(walk->tensors, name, 2, (const int64_t[]){rows, channels});
+    if (!to) {
+        walk->failed = true;
+        return;
+    }
+    for (int n = 0; n < rows; n++)
+        memcpy(to + (size_t)n * (size_t)channels, x + (size_t)n * (size_t)ld, (size_t)channels * sizeof *to);
+}
+
+static void keep_rows(void *context, const char *layer, const char *site, const real *x, int ld, int channels,
+                      const struct batch *batch) {
+    char name[SITE_NAME];
+    site_name(name, "", layer, site);
+    keep(context, name, x, ld, channels, batch->rows);
+}
+
+static void keep_gradient(void *context, const char *layer, const char *site, const real *dx, int ld, int channels,
+                          int rows) {
+    char name[SITE_NAME];
+    site_name(name, "grad.", layer, site);
+    keep(context, name, dx, ld, channels, rows);
+}
+
+/* The heads of an attention. A dump's models may have a number of them for each attention of its own. */
+static int heads_of(const struct ch_model *model, const char *layer) {
+    for (int l = 0; l < model->net.layers; l++) {
+        const struct attention *all[] = {&model->net.encoder[l].self, &model->net.decoder[l].self,
+                                         &model->net.decoder[l].cross};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            if (strcmp(all[i]->name, layer) == 0) return all[i]->shape.heads;
+    }
+    return 0;
+}
+
+/* One head after another fills the tensor (H, T, S). */
+static void keep_map(void *context, const char *layer, const char *site, int sequence, int head, const real *x,
+                     int queries, int keys) {
+    (void)sequence;
+    struct walk *walk = context;
+    char name[SITE_NAME];
+    site_name(name, "", layer, site);
+    if (head == 0 &&
+        !tensors_add(walk->tensors, name, 3, (const int64_t[]){heads_of(walk->model, layer), queries, keys}))
+        walk->failed = true;
+    struct named_tensor *to = tensors_find(walk->tensors, name);
+    size_t size = (size_t)queries * (size_t)keys;
+    if (to) memcpy(to->value + (size_t)head * size, x, size * sizeof *x);
+}
+
+/* ---- the walk ---- */
+
+/* SOS and the target in; the target and EOS to predict. */
+static void fill_batches(struct walk *walk, ch_sequence source, ch_sequence target) {
+    const struct ch_vocab *vocab = &walk->model->vocab;
+    int *token = batch_add(&walk->source, (int)source.length, 0, 0);
+    memcpy(token, source.tokens, source.length * sizeof *token);
+    token = batch_add(&walk->target, (int)target.length + 1, 0, 0);
+    token[0] = ch_vocab_sos(vocab);
+    memcpy(token + 1, target.tokens, target.length * sizeof *token);
+    memcpy(walk->label, target.tokens, target.length * sizeof *walk->label);
+    walk->label[target.length] = ch_vocab_eos(vocab);
+}
+
+static ch_status keep_parameter_gradients(struct walk *walk, ch_error *error) {
+    const struct params *params = &walk->model->params;
+    for (int i = 0; i < params->count; i++) {
+        const struct param *row = &params->row[i];
+        char name[SITE_NAME];
+        if (!param_is_trained(row)) continue;
+        snprintf(name, sizeof name, "grad.%s", row->name);
+        real *to = tensors_add(walk->tensors, name, row->rank, row->shape);
+        if (!to) return fail_memory(error, "a dump");
+        memcpy(to, walk->grad + row->offset, row->count * sizeof *to);
+    }
+    return CH_OK;
+}
+
+static ch_status keep_loss(struct walk *walk, struct loss loss, ch_error *error) {
+    real *to = tensors_add(walk->tensors, "loss", 1, (const int64_t[]){1});
+    if (!to) return fail_memory(error, "a dump");
+    *to = RC(loss.sum / (double)loss.count);
+    return CH_OK;
+}
+
+static ch_status take(struct walk *walk, struct pass *pass, ch_error *error) {
+    const struct ch_model *model = walk->model;
+    int rows = walk->target.view.rows, vocab = ch_vocab_size(&model->vocab);
+    pass->params = &model->params;
+    pass->arena = &walk->workspace.arena;
+    real *logits = model_forward(pass, model, walk->source.token, &walk->source.view, walk->target.token,
+                                 &walk->target.view, &walk->workspace.saved);
+    struct loss loss = cross_entropy(logits, logits, walk->label, -1, RC(1.0 / rows), rows, vocab);
+    ch_status status = keep_loss(walk, loss, error);
+    if (status != CH_OK || !pass->grad) return status;
+    encoder_decoder_backward(pass, &model->net, logits, &walk->workspace.saved);
+    return keep_parameter_gradients(walk, error);
+}
+
+static ch_status prepare(struct walk *walk, const struct pass *pass, ch_sequence source, ch_sequence target,
+                         ch_error *error) {
+    int sources = (int)source.length, targets = (int)target.length + 1;
+    struct batch_limits limits = {1, sources, targets};
+    ch_status status = workspace_new(&walk->workspace, walk->model, pass, &limits, walk->grad != NULL, error);
+    if (status != CH_OK) return status;
+    walk->label = mem_new((size_t)targets, sizeof *walk->label);
+    if (!walk->label || !batch_buffer_new(&walk->source, 1, sources) || !batch_buffer_new(&walk->target, 1, targets))
+        return fail_memory(error, "a dump");
+    fill_batches(walk, source, target);
+    return CH_OK;
+}
+
+static ch_status walk_once(struct walk *walk, const ch_dump_options *options, ch_sequence source, ch_sequence target,
+                           ch_error *error) {
+    struct capture capture = {wants_all, keep_rows, keep_map, keep_gradient, walk};
+    struct pass pass = {.core = options->explicit_core ? &attention_explicit : &attention_fused,
+                        .dropout = DROPOUT_OFF,
+                        .capture = &capture};
+    if (options->backward && !(walk->grad = params_new_block(&walk->model->params)))
+        return fail_memory(error, "the gradients");
+    ch_status status = prepare(walk, &pass, source, target, error);
+    pass.grad = walk->grad;
+    if (status == CH_OK) status = take(walk, &pass, error);
+    if (status == CH_OK && walk->failed) status = fail_memory(error, "a dump");
+    return status;
+}
+
+static void walk_free(struct walk *walk) {
+    workspace_free(&walk->workspace);
+    batch_buffer_free(&walk->source);
+    batch_buffer_free(&walk->target);
+    mem_free(walk->label);
+    mem_free_aligned(walk->grad);
+}
+
+static ch_status check(const ch_model *model, ch_sequence source, ch_sequence target, ch_error *error) {
+    size_t positions = (size_t)model->config.max_positions;
+    if (source.length < 1 || source.length > positions)
+        return fail(error, CH_FAILED, "source: expected 1 to %zu tokens, found %zu", positions, source.length);
+    if (target.length + 1 > positions)
+        return fail(error, CH_FAILED, "target: expected at most %zu tokens, found %zu", positions - 1, target.length);
+    ch_status status = vocab_check_source(&model->vocab, source, "source", error);
+    return status == CH_OK ? vocab_check_source(&model->vocab, target, "target", error) : status;
+}
+
+ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target, const ch_dump_options *options,
+                  ch_tensors **tensors, ch_error *error) {
+    static const ch_dump_options defaults = {0};
+    *tensors = NULL;
+    ch_status status = check(model, source, target, error);
+    if (status != CH_OK) return status;
+    struct walk walk = {.model = model, .tensors = mem_new(1, sizeof *walk.tensors)};
+    status = walk.tensors ? walk_once(&walk, options ? options : &defaults, source, target, error)
+                          : fail_memory(error, "a dump");
+    walk_free(&walk);
+    if (status == CH_OK)
+        *tensors = walk.tensors;
+    else
+        ch_tensors_free(walk.tensors);
+    return status;
+}
