@@ -18,8 +18,9 @@ struct command {
     const char *help;          /* one line */
     const char *about;         /* more lines for its own help, or NULL */
     const char *example;       /* commands that work as they stand, a line each */
-    const char *positional;    /* the name of its one argument without dashes, or NULL: it takes none */
+    const char *positional;    /* the name of its argument without dashes, or NULL: it takes none */
     bool positional_needed;    /* whether it can do without */
+    size_t most_positionals;   /* how many of them it takes; 0: one */
     const ch_option *options;  /* its own, ended by a row without a name; value NULL: a flag */
     const char *const *recipe; /* which options of recipes it takes, ended by NULL; every_option; or NULL: none */
     int (*run)(const struct arguments *arguments);

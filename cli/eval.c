@@ -6,16 +6,6 @@
 
 #include <inttypes.h>
 
-/* The task of the command line, else the one that the model was trained on. */
-static int choose_task(const struct arguments *arguments, const ch_model *model, ch_recipe *recipe) {
-    const char *task = ch_model_get_info(model).task;
-    ch_error error;
-    if (arguments_has(arguments, "task")) return 0;
-    if (!*task)
-        return complain(EXIT_USAGE, "%s does not say what it was trained on: give --task", arguments->positional);
-    return ch_recipe_set(recipe, "task", task, &error) ? report(arguments->positional, &error) : 0;
-}
-
 static bool put(const struct arguments *arguments, const ch_evaluation *e) {
     if (arguments_has(arguments, "json"))
         return out_json(json_pack("{s:o, s:o, s:I, s:I}", "loss", json_number(e->loss), "token_accuracy",
@@ -28,7 +18,7 @@ static bool put(const struct arguments *arguments, const ch_evaluation *e) {
 static int evaluate(const struct arguments *arguments, const ch_model *model, ch_recipe *recipe) {
     int examples;
     if (!arguments_number(arguments, "examples", 1, 1000000, &examples)) return EXIT_USAGE;
-    int code = choose_task(arguments, model, recipe);
+    int code = model_task(arguments, arguments->positional, model, recipe);
     if (code) return code;
     ch_evaluation result;
     ch_error error;

@@ -6,7 +6,6 @@
 #include "terminal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct view {
     const ch_attention *attention;
@@ -155,26 +154,15 @@ static int show(const struct arguments *arguments, struct view *view) {
 
 /* ---- decoding ---------------------------------------------------------------------------------- */
 
-static int parse_source(const struct arguments *arguments, const ch_vocab *vocab, int *tokens, size_t room,
-                        ch_sequence *source) {
-    ch_error error;
-    const char *text = arguments_value(arguments, "source");
-    *source = (ch_sequence){.tokens = tokens};
-    if (ch_vocab_parse(vocab, text, tokens, room, &source->length, &error)) return report("--source", &error);
-    if (source->length == 0) return complain(EXIT_USAGE, "--source is empty; expected tokens separated by spaces");
-    return EXIT_DONE;
-}
-
 static int look(const struct arguments *arguments, const ch_model *model, struct view *view, int max_new) {
-    size_t room = model_most_tokens(strlen(arguments_value(arguments, "source")));
-    int *tokens = calloc(room, sizeof *tokens);
-    if (!tokens) return report_memory();
     ch_attention *attention = NULL;
-    ch_sequence source;
+    int *tokens;
+    size_t count;
     ch_error error;
     view->vocab = ch_model_vocab(model);
-    int code = parse_source(arguments, view->vocab, tokens, room, &source);
-    if (!code && ch_look(model, source, max_new, &attention, &error)) code = report(NULL, &error);
+    int code = model_tokens(arguments, "source", view->vocab, &tokens, &count);
+    if (!code && count == 0) code = complain(EXIT_USAGE, "--source is empty; expected tokens separated by spaces");
+    if (!code && ch_look(model, (ch_sequence){tokens, count}, max_new, &attention, &error)) code = report(NULL, &error);
     view->attention = attention;
     if (!code) code = show(arguments, view);
     ch_attention_free(attention);

@@ -1,14 +1,41 @@
 #include "model.h"
 #include "output.h"
 
-int model_open(const struct arguments *arguments, ch_model **model) {
+#include <stdlib.h>
+#include <string.h>
+
+int model_open_path(const struct arguments *arguments, const char *path, ch_model **model) {
     int heads = 0;
     ch_error error;
     *model = NULL;
     if (arguments_has(arguments, "heads") && !arguments_number(arguments, "heads", 0, 65536, &heads)) return EXIT_USAGE;
-    return ch_model_open(arguments->positional, heads, model, &error) ? report(NULL, &error) : 0;
+    return ch_model_open(path, heads, model, &error) ? report(NULL, &error) : 0;
+}
+
+int model_open(const struct arguments *arguments, ch_model **model) {
+    return model_open_path(arguments, arguments->positional, model);
+}
+
+int model_task(const struct arguments *arguments, const char *path, const ch_model *model, ch_recipe *recipe) {
+    const char *task = ch_model_get_info(model).task;
+    ch_error error;
+    if (arguments_has(arguments, "task")) return 0;
+    if (!*task) return complain(EXIT_USAGE, "%s does not say what it was trained on: give --task", path);
+    return ch_recipe_set(recipe, "task", task, &error) ? report(path, &error) : 0;
 }
 
 size_t model_most_tokens(size_t bytes) {
     return bytes / 2 + 1;
+}
+
+int model_tokens(const struct arguments *arguments, const char *name, const ch_vocab *vocab, int **tokens,
+                 size_t *count) {
+    const char *text = arguments_value(arguments, name);
+    size_t room = model_most_tokens(strlen(text));
+    char where[32] = "--";
+    ch_error error;
+    *tokens = calloc(room, sizeof **tokens);
+    if (!*tokens) return report_memory();
+    strncat(where, name, sizeof where - 3);
+    return ch_vocab_parse(vocab, text, *tokens, room, count, &error) ? report(where, &error) : 0;
 }

@@ -1,4 +1,4 @@
-/* The argument MODEL, which several commands take. */
+/* The argument MODEL, which several commands take, and what goes with it. */
 #ifndef CLI_MODEL_H
 #define CLI_MODEL_H
 
@@ -8,6 +8,15 @@
 
 /* Opens MODEL with --heads. Returns 0, or the exit code after a sentence; *model is NULL then. */
 int model_open(const struct arguments *arguments, ch_model **model);
+/* The same for a MODEL that is given in another way. */
+int model_open_path(const struct arguments *arguments, const char *path, ch_model **model);
+
+/* Sets the recipe's task: that of --task, else the one that the model was trained on. Returns 0, or the exit code. */
+int model_task(const struct arguments *arguments, const char *path, const ch_model *model, ch_recipe *recipe);
+
+/* Splits the value of --name into tokens, for the caller to free. Returns 0, or the exit code after a sentence. */
+int model_tokens(const struct arguments *arguments, const char *name, const ch_vocab *vocab, int **tokens,
+                 size_t *count);
 
 /* The most tokens that a text of so many bytes can hold: each takes a byte, and a blank stands between two. */
 size_t model_most_tokens(size_t bytes);

@@ -99,10 +99,15 @@ static int take_positional(struct arguments *arguments, const char *word) {
     const struct command *command = arguments->command;
     if (!command->positional)
         return complain(EXIT_USAGE, "unexpected '%s': %s takes options only", word, command->name);
-    if (arguments->positional)
+    size_t most = command->most_positionals ? command->most_positionals : 1;
+    if (arguments->word_count == most && most == 1)
         return complain(EXIT_USAGE, "unexpected '%s': %s takes one %s, and that is '%s'", word, command->name,
                         command->positional, arguments->positional);
-    arguments->positional = word;
+    if (arguments->word_count == most)
+        return complain(EXIT_USAGE, "unexpected '%s': %s takes at most %zu of %s", word, command->name, most,
+                        command->positional);
+    arguments->words[arguments->word_count++] = word;
+    arguments->positional = arguments->words[0];
     return 0;
 }
 
@@ -118,7 +123,8 @@ int arguments_parse(struct arguments *arguments, const struct command *command, 
     *arguments = (struct arguments){.command = command, .help = asks_help(count, words)};
     if (arguments->help) return 0;
     arguments->given = calloc((size_t)count + 1, sizeof *arguments->given);
-    if (!arguments->given) return report_memory();
+    arguments->words = calloc((size_t)count + 1, sizeof *arguments->words);
+    if (!arguments->given || !arguments->words) return report_memory();
     option_table(command, &parser.table);
     bool ended = false;
     int code = 0;
@@ -139,6 +145,7 @@ int arguments_parse(struct arguments *arguments, const struct command *command, 
 
 void arguments_free(struct arguments *arguments) {
     free(arguments->given);
+    free(arguments->words);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------- */

@@ -22,8 +22,10 @@ struct given {
 
 struct arguments {
     const struct command *command;
-    const char *positional; /* NULL if it was left out */
-    struct given *given;    /* in the order of the words */
+    const char *positional; /* the first word without dashes; NULL if it was left out */
+    const char **words;     /* all of them */
+    size_t word_count;
+    struct given *given; /* in the order of the words */
     size_t count;
     bool help; /* --help is among them: nothing else was checked */
 };
