@@ -351,6 +351,8 @@ CH_API size_t ch_tensors_count(const ch_tensors *tensors);
 CH_API bool ch_tensors_get(const ch_tensors *tensors, size_t i, ch_tensor *tensor);
 /* The tensor of that name; CH_USAGE names the nearest if there is none. */
 CH_API ch_status ch_tensors_find(const ch_tensors *tensors, const char *name, ch_tensor *tensor, ch_error *error);
+/* Copies the elements of tensor i, in a build in double as well. */
+CH_API void ch_tensors_values(const ch_tensors *tensors, size_t i, double *values);
 
 typedef enum ch_match { CH_MATCH_SAME, CH_MATCH_DIFFERENT, CH_MATCH_SHAPE, CH_MATCH_ONLY_A, CH_MATCH_ONLY_B } ch_match;
 
@@ -368,6 +370,92 @@ typedef struct ch_comparison {
 CH_API ch_status ch_compare(const ch_tensors *a, const ch_tensors *b, double tolerance, ch_comparison **rows,
                             size_t *count, ch_error *error);
 CH_API void ch_comparison_free(ch_comparison *rows);
+
+/* ---- stage checks: something to verify at each stage rather than at the end -------------------- */
+
+/* Row i of the table of stages (data, shapes, initial-loss, masking, overfit, generalisation), or NULL past its end. */
+CH_API const ch_variant *ch_check_stage(size_t i);
+
+/* Somebody who watches a check; each function may be NULL. */
+typedef struct ch_check_watch {
+    /* A line for a person, without a newline: what was seen, and why it is so. detail: one line of a long list. */
+    void (*line)(const char *line, bool detail, void *context);
+    /* After every step of a training that the stage needs; false stops it, and the check with CH_STOPPED. */
+    ch_step_function step;
+    void *context;
+} ch_check_watch;
+
+typedef struct ch_check_result {
+    bool passed;
+    char figure[320]; /* one line: what was measured, what was expected, and in words what is wrong if it failed */
+} ch_check_result;
+
+/* Checks one stage, of fresh weights by the recipe or, with a model, of that model; the recipe then gives examples
+ * (task, lengths, seed) and threads. Overfitting is tried on fresh weights of the model's sizes; without a model,
+ * generalisation first trains one by the recipe. A failed check is a result; an error is what kept it from being made:
+ * CH_USAGE for an unknown stage, with the known ones and the nearest, and for a recipe that does not fit the model. */
+CH_API ch_status ch_check_run(const ch_recipe *recipe, const ch_model *model, const char *stage,
+                              const ch_check_watch *watch, ch_check_result *result, ch_error *error);
+
+typedef struct ch_build {
+    const char *version;
+    const char *gemm; /* who multiplies matrices: "onednn", "cblas", "reference" */
+    const char *real; /* what everything is computed in: "float" or "double" */
+    int threads;      /* how many the option's 0 stands for on this machine */
+} ch_build;
+
+/* How the library that runs was built: for a report that somebody else shall understand. */
+CH_API ch_build ch_build_info(void);
+
+/* ---- attention, a function to call ------------------------------------------------------------- */
+
+/*
+ *   out = softmax(q kt / sqrt(Dh)) v                                              Vaswani et al. 2017, equation 1
+ *
+ * on plain arrays, for whoever brings a model of their own. mask (B, T, S) says what a query may see: 0 is hidden,
+ * anything else is not, the same for every head; NULL hides nothing. A query that sees nothing gets zeros, where a
+ * large negative number would give it a uniform row. Nothing is kept between calls: backward runs forward again.
+ * CH_USAGE if a size is below 1, CH_NO_MEMORY if the call's memory cannot be had.
+ */
+typedef struct ch_attention_sizes {
+    int batch, heads;  /* B, H */
+    int queries, keys; /* T, S */
+    int d_head;        /* Dh */
+} ch_attention_sizes;
+
+/* q (B, H, T, Dh), k and v (B, H, S, Dh); out (B, H, T, Dh) and weights (B, H, T, S), each NULL if not wanted. */
+CH_API ch_status ch_scaled_dot_product_attention(const ch_attention_sizes *sizes, const float *q, const float *k,
+                                                 const float *v, const unsigned char *mask, float *out, float *weights,
+                                                 ch_error *error);
+/* Gradients of q, k and v from dout, that of out; overwritten, each NULL if not wanted. */
+CH_API ch_status ch_scaled_dot_product_attention_backward(const ch_attention_sizes *sizes, const float *q,
+                                                          const float *k, const float *v, const unsigned char *mask,
+                                                          const float *dout, float *dq, float *dk, float *dv,
+                                                          ch_error *error);
+
+/* Weights (D, D) with D = H * Dh, laid out as (out, in); biases (D), each NULL for none, as in the article. */
+typedef struct ch_attention_parameters {
+    const float *w_q, *w_k, *w_v, *w_o;
+    const float *b_q, *b_k, *b_v, *b_o;
+} ch_attention_parameters;
+
+/* Where the gradients of those go; each NULL if not wanted. Overwritten. */
+typedef struct ch_attention_gradients {
+    float *w_q, *w_k, *w_v, *w_o;
+    float *b_q, *b_k, *b_v, *b_o;
+} ch_attention_gradients;
+
+/* out = concat(heads) W_ot + b_o with queries from x (B, T, D) and keys and values from memory (B, S, D); memory NULL:
+ * self-attention, S = T. out (B, T, D) and weights (B, H, T, S), each NULL if not wanted. */
+CH_API ch_status ch_multi_head_attention(const ch_attention_sizes *sizes, const ch_attention_parameters *parameters,
+                                         const float *x, const float *memory, const unsigned char *mask, float *out,
+                                         float *weights, ch_error *error);
+/* Gradients from dout (B, T, D); dx (B, T, D), dmemory (B, S, D) and gradients, each NULL if not wanted. */
+CH_API ch_status ch_multi_head_attention_backward(const ch_attention_sizes *sizes,
+                                                  const ch_attention_parameters *parameters, const float *x,
+                                                  const float *memory, const unsigned char *mask, const float *dout,
+                                                  float *dx, float *dmemory, const ch_attention_gradients *gradients,
+                                                  ch_error *error);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@ lesson_small.safetensors      a small model of odd shapes, dropout 0: "param.", 
 lesson_step.json              the lesson's own run from seed 0: first batch, initial parameters, losses, gradient norms
 lesson_tiny_model.safetensors a trained model, saved as a user of the lesson's code would save it
 lesson_tiny_model.json        what PyTorch answers with it
+attention_functions.safetensors  attention as the article writes it: inputs, masks, outputs, weights, gradients
 torch_rng.h                   numbers of PyTorch's CPU generator
 
 --check compares numbers, not bytes: another processor may sum in another order. torch_rng.h must agree exactly
@@ -26,6 +27,7 @@ import tempfile
 
 import torch
 
+import attention_golden
 import lesson
 import safetensors_io
 import torch_rng_golden
@@ -197,6 +199,7 @@ def differences(made_path, kept_path):
 def make(folder, tiny_model):
     write_small(folder / "lesson_small.safetensors")
     write_step(folder / "lesson_step.json")
+    attention_golden.write(folder / "attention_functions.safetensors")
     write_tiny_answers(tiny_model, folder / "lesson_tiny_model.json")
     torch_rng_golden.write(folder / "torch_rng.h")
 
