@@ -1,6 +1,7 @@
 /* Attention on plain arrays against PyTorch running the article's code, and its own conventions. */
 #include "models.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
