@@ -168,7 +168,7 @@ int main(void) {
         cmocka_unit_test(scaled_dot_product), cmocka_unit_test(multi_head), cmocka_unit_test(nothing_to_see),
         cmocka_unit_test(unwanted_outputs),   cmocka_unit_test(bad_sizes),
     };
-    file = open_golden("attention_functions.safetensors");
+    file = open_golden(CH_TEST_DATA "/attention_functions.safetensors");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     st_close(file);
     return failed;

@@ -38,8 +38,8 @@ def record(result, case, inputs, out, weights, generator):
 def write(path):
     generator = torch.Generator().manual_seed(7)
 
-    def random(*shape):
-        return torch.randn(*shape, generator=generator).requires_grad_()
+    def random(*shape, scale=1.0):
+        return (scale * torch.randn(*shape, generator=generator)).requires_grad_()
 
     mask = (torch.rand(B, T, S, generator=generator) < 0.6).float()
     mask[:, :, 0] = 1
@@ -52,7 +52,7 @@ def write(path):
         inputs = {"x": random(B, T, H * DH)}
         if not self_attention:
             inputs["memory"] = random(B, S, H * DH)
-        inputs.update({"w_" + name: random(H * DH, H * DH) for name in "qkvo"})
+        inputs.update({"w_" + name: random(H * DH, H * DH, scale=(H * DH) ** -0.5) for name in "qkvo"})
         if biases:
             inputs.update({"b_" + name: random(H * DH) for name in "qkvo"})
         out, weights = multi_head_attention(inputs["x"], inputs.get("memory", inputs["x"]), inputs,
