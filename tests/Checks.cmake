@@ -19,11 +19,6 @@ set(ch_environment ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
   LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/data/libraries.supp:print_suppressions=0
   TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/tsan.supp)
 set_tests_properties(${ch_all_tests} PROPERTIES TIMEOUT 600 ENVIRONMENT "${ch_environment}")
-if(CMAKE_C_FLAGS MATCHES "-fsanitize=thread")
-  # ThreadSanitizer runs a signal's handler after the call that the signal came in; here the call is a write to a full
-  # pipe, which only the handler can end.
-  set_tests_properties(test_cli_train PROPERTIES DISABLED ON)
-endif()
 if(TEST slow_lesson)
   set_tests_properties(slow_lesson PROPERTIES LABELS slow TIMEOUT 3600)
 endif()
