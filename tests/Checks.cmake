@@ -1,5 +1,6 @@
-# What every test runs under, and the tests that are scripts: the tree's rules, the goldens, leaks, and the lesson at full
-# length. Label "slow": left out of the quick tier of scripts/test. A script that misses its tool exits with 77: skipped.
+# What every test runs under, and the tests that are scripts: the tree's rules, the goldens, leaks, the documents, and
+# the lesson at full length (label "slow": left out of the quick tier of scripts/test). A script that misses its tool
+# exits with 77 and counts as skipped.
 function(ch_script_test name)
   add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${name}.sh ${ARGN})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)

@@ -92,7 +92,8 @@ function check_include(line,    header, quoted, parts) {
     if (!quoted && !(parts[1] in source_tier) && header != "clearhead.h") return # a system header
     if (header ~ /\.\./) offence(FNR, "an include names a folder of src/, not .. : \"" header "\"")
     else if (header !~ /\// && header != "clearhead.h") {
-        if (place == "src") offence(FNR, "an include in src/ says its folder: \"" tier "/" header "\", not \"" header "\"")
+        if (place == "src")
+            offence(FNR, "an include in src/ says its folder: \"" tier "/" header "\", not \"" header "\"")
     } else if (!(place == "tests" && header ~ /^data\//) && !may_include(tier, header))
         offence(FNR, tier " may include only itself, clearhead.h" allowed_text[tier] ": found \"" header "\"")
     if (place == "src") check_variants(header)
@@ -127,7 +128,7 @@ function check_calls(code,    rest, name, before) {
         sub(/[ \t]+$/, "", name)
         before = RSTART > 1 ? substr(rest, RSTART - 1, 1) : ""
         if (name in forbidden && before != "." && before != ">")
-            offence(FNR, "the library never prints, exits or allocates by itself (base/error.h, base/memory.h): " name "()")
+            offence(FNR, "the library never prints, exits or allocates by itself (base/error.h, base/memory.h): " name)
         rest = substr(rest, RSTART + RLENGTH)
     }
     if (code ~ /printf[ \t]*\([ \t]*std(err|out)/ || code ~ /(puts|putc|fwrite|fflush)[ \t]*\(.*std(err|out)/)
@@ -224,7 +225,7 @@ FNR == 1 { start_file() }
 END {
     finish_file()
     if (offences) {
-        print offences (offences == 1 ? " offence" : " offences") " against the rules at the top of tools/check_tiers.sh"
+        print offences (offences == 1 ? " offence" : " offences") " against the rules in tools/check_tiers.sh"
         exit 1
     }
 }' $c_files $build_files
