@@ -16,6 +16,14 @@ int model_open(const struct arguments *arguments, ch_model **model) {
     return model_open_path(arguments, arguments->positional, model);
 }
 
+int model_refuse_sizes(const struct arguments *arguments, const char *path) {
+    static const char *const sizes[] = {"d-model", "d-ff", "layers", "max-positions"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (arguments_has(arguments, sizes[i]))
+            return complain(EXIT_USAGE, "--%s and MODEL exclude each other: %s has its own sizes", sizes[i], path);
+    return EXIT_DONE;
+}
+
 int model_task(const struct arguments *arguments, const char *path, const ch_model *model, ch_recipe *recipe) {
     const char *task = ch_model_get_info(model).task;
     ch_error error;

@@ -79,20 +79,10 @@ static bool put_json(const ch_summary *summary) {
 
 /* ---- the command ------------------------------------------------------------------------------- */
 
-/* A model has its own sizes; one that is given beside it would be a misunderstanding. */
-static int refuse_sizes(const struct arguments *arguments) {
-    static const char *const sizes[] = {"d-model", "d-ff", "layers", "max-positions"};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (arguments_has(arguments, sizes[i]))
-            return complain(EXIT_USAGE, "--%s and MODEL exclude each other: %s has its own sizes", sizes[i],
-                            arguments->positional);
-    return EXIT_DONE;
-}
-
 static int summarise_model(const struct arguments *arguments, const ch_recipe *recipe, ch_summary **summary) {
     ch_model *model;
     ch_error error;
-    int code = refuse_sizes(arguments);
+    int code = model_refuse_sizes(arguments, arguments->positional);
     if (code || (code = model_open(arguments, &model))) return code;
     if (ch_summary_of_model(model, recipe, summary, &error)) code = report(NULL, &error);
     ch_model_free(model);

@@ -23,13 +23,14 @@ model     base kernels nn data io recipe
 decode    base kernels nn data io recipe model
 train     base kernels nn data io optim recipe model decode
 inspect   base kernels nn data io optim recipe model decode
+check     base kernels nn data io optim recipe model decode train inspect
 api       *
 cli
 tests     *
 bench     *
 '
 # A file <family>_<variant>.c is a variant: it knows its family's header, never another variant's.
-families='norm position ffn attention init optimizer schedule task gemm parallel'
+families='norm position ffn attention init optimizer schedule task stage gemm parallel'
 # The library never prints, exits or allocates: calls that only these two files may make, and pieces of them.
 speakers='src/base/error.c src/base/memory.c'
 calls='printf vprintf puts putchar perror exit _exit _Exit quick_exit abort malloc calloc realloc reallocarray free

@@ -14,9 +14,9 @@ static double row_entropy(const float *row, int columns) {
 /* Mass that says a line is followed, and the share of uniform entropy above which nothing is looked at. */
 static const double clear_mass = 0.5, flat_entropy = 0.9;
 
-static const char *verdict_of(const ch_alignment *alignment, int columns) {
+const char *alignment_verdict(const ch_alignment *alignment) {
     bool flat = alignment->entropy >= flat_entropy * alignment->uniform_entropy;
-    if (columns < 2) return "mixed"; /* one token: every line is the same */
+    if (!(alignment->uniform_entropy > 0)) return "mixed"; /* one column: every line is the same */
     if (alignment->anti_diagonal >= clear_mass && alignment->anti_diagonal > alignment->diagonal) return "reversing";
     if (alignment->diagonal >= clear_mass) return "copying";
     return flat ? "not used" : "mixed";
@@ -39,6 +39,6 @@ ch_alignment ch_attention_alignment(const ch_attention *a, int layer, int head) 
         alignment.diagonal /= rows;
         alignment.entropy /= rows;
     }
-    alignment.verdict = rows ? verdict_of(&alignment, a->columns) : "mixed";
+    alignment.verdict = rows ? alignment_verdict(&alignment) : "mixed";
     return alignment;
 }

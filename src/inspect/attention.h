@@ -15,4 +15,7 @@ struct ch_attention {
     float *map;        /* (maps, T, S) */
 };
 
+/* What masses and entropies say, those of one map or means over several; its own verdict is not read. */
+const char *alignment_verdict(const ch_alignment *alignment);
+
 #endif

@@ -105,6 +105,11 @@ bool ch_tensors_get(const ch_tensors *tensors, size_t i, ch_tensor *tensor) {
     return true;
 }
 
+void ch_tensors_values(const ch_tensors *tensors, size_t i, double *values) {
+    ch_assert(i < tensors->count);
+    for (size_t e = 0; e < tensors->item[i].count; e++) values[e] = (double)tensors->item[i].value[e];
+}
+
 static ch_status fail_unknown(const ch_tensors *tensors, const char *name, ch_error *error) {
     const char **names = mem_new(tensors->count, sizeof *names);
     for (size_t i = 0; names && i < tensors->count; i++) names[i] = tensors->item[i].name;

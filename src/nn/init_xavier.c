@@ -68,7 +68,18 @@ static void fill(struct params *params, uint64_t seed, struct torch_rng *torch) 
         fill_philox(params, seed);
 }
 
+/* Glorot & Bengio's aim; and a third of the square of the bound, as of every uniform number around 0. */
+static double matrix_variance(int64_t out, int64_t in) {
+    return 2.0 / (double)(in + out);
+}
+
+static double bias_variance(int64_t in) {
+    return 1.0 / (3.0 * (double)in);
+}
+
 const struct init init_xavier = {
     .variant = {"xavier", "matrices uniform by fan-in plus fan-out, as in the lesson"},
     .fill = fill,
+    .matrix_variance = matrix_variance,
+    .bias_variance = bias_variance,
 };

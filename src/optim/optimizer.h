@@ -14,7 +14,7 @@ struct optimizer {
                    size_t from, size_t count);
 };
 
-extern const struct optimizer optimizer_adam;
+extern const struct optimizer optimizer_adam, optimizer_adam_default;
 const ch_variant *optimizer_row(size_t i);
 
 #endif

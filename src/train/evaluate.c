@@ -88,9 +88,7 @@ static ch_status decode_all(const struct ch_model *model, const struct ch_exampl
     return status;
 }
 
-static ch_status check(const ch_model *model, const ch_recipe *recipe, size_t examples, ch_error *error) {
-    if (examples < 1 || examples > 10000000)
-        return fail(error, CH_USAGE, "examples: expected 1 to 10000000, found %zu", examples);
+ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, ch_error *error) {
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
                     (long long)recipe->max_len);
@@ -106,7 +104,9 @@ static ch_status check(const ch_model *model, const ch_recipe *recipe, size_t ex
 ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t count, ch_evaluation *result,
                       ch_error *error) {
     *result = (ch_evaluation){0};
-    ch_status status = check(model, recipe, count, error);
+    if (count < 1 || count > 10000000)
+        return fail(error, CH_USAGE, "examples: expected 1 to 10000000, found %zu", count);
+    ch_status status = evaluate_fits(model, recipe, error);
     if (status != CH_OK) return status;
     struct ch_examples examples;
     status = examples_init(&examples, (int)count, (int)recipe->max_len, recipe->task->symbols, error);

@@ -5,6 +5,9 @@
 #include "data/examples.h"
 #include "model/model.h"
 
+/* Whether the recipe's examples fit the model: its vocabulary and its positions. */
+ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, ch_error *error);
+
 /* Fills loss and token_accuracy: the same on any number of threads. */
 ch_status evaluate_forcing(const struct ch_model *model, const struct ch_examples *examples, int threads,
                            ch_evaluation *result, ch_error *error);

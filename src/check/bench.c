@@ -1,0 +1,40 @@
+#include "check/bench.h"
+
+ch_status bench_new(struct bench *bench, const struct ch_model *model, const struct pass *pass,
+                    const struct ch_examples *examples, bool backward, ch_error *error) {
+    *bench = (struct bench){.model = model, .pass = *pass};
+    int longest = 0;
+    for (int i = 0; i < examples->count; i++)
+        if (examples->source_length[i] > longest) longest = examples->source_length[i];
+    struct batch_limits limits = {examples->count, longest, longest + 1};
+    ch_status status = shard_new(&bench->shard, model, pass, &limits, backward, error);
+    if (status == CH_OK) shard_load(&bench->shard, examples, 0, examples->count);
+    return status;
+}
+
+void bench_free(struct bench *bench) {
+    shard_free(&bench->shard);
+}
+
+const real *bench_logits(struct bench *bench) {
+    struct shard *shard = &bench->shard;
+    struct pass pass = bench->pass;
+    pass.params = &bench->model->params;
+    pass.arena = &shard->workspace.arena;
+    arena_reset(pass.arena, 0);
+    return model_forward(&pass, bench->model, shard->source.token, &shard->source.view, shard->target.token,
+                         &shard->target.view, &shard->workspace.saved);
+}
+
+ch_status bench_pair(struct ch_examples *examples, const ch_recipe *recipe, ch_error *error) {
+    int longest = (int)recipe->max_len;
+    struct example_stream stream = example_stream(recipe, PHILOX_DATA, NULL);
+    ch_status status = examples_init(examples, 2, longest, recipe->task->symbols, error);
+    if (status != CH_OK) return status;
+    stream.min_length = stream.max_length = (longest + 1) / 2;
+    examples_draw(examples, &stream, 1, 0, 2);
+    stream.min_length = stream.max_length = longest;
+    examples_draw(examples, &stream, 1, 0, 1); /* the first once more; the second stays as it is */
+    examples->count = 2;
+    return CH_OK;
+}

@@ -1,0 +1,144 @@
+/*
+ * Stage initial-loss: the loss of fresh weights against what arithmetic predicts.
+ *
+ * A model that knows nothing pays ln V. Random logits of deviation sigma cost more: the loss is the mean over rows of
+ *   ln sum_v exp(z_v) - z_label = ln V + [ln mean_v exp(z_v) - mean z] - [z_label - mean z],
+ * and the first bracket is at least 0 (Jensen) and on average at most sigma^2 / 2 (ln of the mean of a normal's
+ * exponential). The second is 0 on average, but a batch is finite: with weights of the generator drawn independently
+ * and the rows as alike as they can be, its deviation is at most
+ *   sigma sqrt(sum_v (p_v - 1/V)^2 + 1/N),   p_v the share of label v in the N labels.
+ * So the loss of sound fresh weights lies in ln V - m .. ln V + sigma^2 / 2 + m with m four such deviations: outside it
+ * less than once in ten thousand seeds. sigma is not taken from the logits, which a wrong initialisation would make
+ * wide, but from what the initialisation is meant to do: a normalised row has the squared length D, so
+ *   sigma^2 = D variance(matrix) + variance(bias).
+ */
+#include "base/memory.h"
+#include "check/bench.h"
+#include "check/check.h"
+
+enum { MOST_EXAMPLES = 64 };
+
+struct measure {
+    double loss, sigma; /* mean over rows; root of the mean variance of a row's logits */
+    double spread;      /* sqrt(sum_v (p_v - 1/V)^2 + 1/N) */
+};
+
+/* One row: adds its loss and the variance of its logits. */
+static void add_row(struct measure *m, const real *z, int label, int vocab) {
+    double most = (double)-INFINITY, sum = 0, mean = 0, variance = 0;
+    for (int v = 0; v < vocab; v++) {
+        most = fmax(most, (double)z[v]);
+        mean += (double)z[v] / vocab;
+    }
+    for (int v = 0; v < vocab; v++) {
+        sum += exp((double)z[v] - most);
+        variance += ((double)z[v] - mean) * ((double)z[v] - mean) / vocab;
+    }
+    m->loss += most + log(sum) - (double)z[label];
+    m->sigma += variance;
+}
+
+/* share (V), zeroed */
+static struct measure measure(struct bench *bench, double *share) {
+    struct measure m = {0};
+    int rows = bench->shard.target.view.rows, vocab = ch_vocab_size(&bench->model->vocab);
+    const real *logits = bench_logits(bench);
+    for (int n = 0; n < rows; n++) {
+        int label = bench->shard.label[n];
+        add_row(&m, logits + (size_t)n * (size_t)vocab, label, vocab);
+        share[label] += 1.0 / rows;
+    }
+    m.loss /= rows;
+    m.sigma = sqrt(m.sigma / rows);
+    m.spread = 1.0 / rows;
+    for (int v = 0; v < vocab; v++) m.spread += (share[v] - 1.0 / vocab) * (share[v] - 1.0 / vocab);
+    m.spread = sqrt(m.spread);
+    return m;
+}
+
+struct band {
+    double uniform, sigma, margin, low, high;
+};
+
+static struct band band_of(const struct check *check, const struct measure *m) {
+    const struct init *init = check->recipe->init;
+    int width = check->model->config.d_model, vocab = ch_vocab_size(&check->model->vocab);
+    double variance = width * init->matrix_variance(vocab, width) + init->bias_variance(width);
+    struct band band = {.uniform = log(vocab), .sigma = sqrt(variance)};
+    band.margin = 4 * band.sigma * m->spread;
+    band.low = band.uniform - band.margin;
+    band.high = band.uniform + variance / 2 + band.margin;
+    return band;
+}
+
+static void explain(const struct check *check, const struct measure *m, const struct band *b) {
+    int vocab = ch_vocab_size(&check->model->vocab);
+    double offset = m->sigma * m->sigma / 2;
+    check_line(check, "ln V = %.4f for V = %d: what a model that knows nothing pays", b->uniform, vocab);
+    check_line(check,
+               "logits deviate by sigma = %.2f (the initialisation predicts %.2f); sigma^2/2 = %.2f, ln V + "
+               "sigma^2/2 = %.2f",
+               m->sigma, b->sigma, offset, b->uniform + offset);
+    check_line(check,
+               "the band for fresh weights: ln V - %.2f to ln V + %.2f + %.2f = %.2f to %.2f; the lesson's, for "
+               "V = 13: 2.5 to 3.5",
+               b->margin, b->sigma * b->sigma / 2, b->margin, b->low, b->high);
+}
+
+/* A model of which nobody knows how far it was trained: everything below ln V was learned. */
+static ch_status judge_model(struct check *check, const struct measure *m, const struct band *b) {
+    if (m->loss < b->low)
+        return check_result(check, true, "loss %.4f, far below ln V = %.4f: this model is trained, so that is right",
+                            m->loss, b->uniform);
+    if (m->loss <= b->high)
+        return check_result(check, true, "loss %.4f, within %.2f to %.2f: no better than fresh weights", m->loss,
+                            b->low, b->high);
+    return check_result(check, false,
+                        "loss %.4f, above %.2f: worse than fresh weights; is it another task, or an output layer that "
+                        "is wrong?",
+                        m->loss, b->high);
+}
+
+static ch_status judge(struct check *check, const struct measure *m) {
+    struct band b = band_of(check, m);
+    explain(check, m, &b);
+    if (!check->fresh) return judge_model(check, m, &b);
+    if (m->loss >= b.low && m->loss <= b.high)
+        return check_result(check, true, "loss %.4f, expected %.2f to %.2f", m->loss, b.low, b.high);
+    const char *why =
+        m->loss < b.low ? "are labels leaking into the input?" : "is the output layer or the initialisation wrong?";
+    return check_result(check, false, "loss %.4f, expected %.2f to %.2f: %s", m->loss, b.low, b.high, why);
+}
+
+static ch_status measure_batch(struct check *check, const struct ch_examples *examples, ch_error *error) {
+    struct pass pass = {.core = check->recipe->attention, .dropout = DROPOUT_OFF};
+    struct bench bench;
+    ch_status status = bench_new(&bench, check->model, &pass, examples, false, error);
+    if (status != CH_OK) return status;
+    double *share = mem_new((size_t)ch_vocab_size(&check->model->vocab), sizeof *share);
+    if (share) {
+        struct measure m = measure(&bench, share);
+        status = judge(check, &m);
+    } else
+        status = fail_memory(error, "the shares of the labels");
+    mem_free(share);
+    bench_free(&bench);
+    return status;
+}
+
+static ch_status run(struct check *check, ch_error *error) {
+    int64_t batch = check->recipe->batch_size;
+    ch_examples *examples;
+    ch_status status =
+        ch_examples_new(check->recipe, (size_t)(batch < MOST_EXAMPLES ? batch : MOST_EXAMPLES), &examples, error);
+    if (status != CH_OK) return status;
+    status = measure_batch(check, examples, error);
+    ch_examples_free(examples);
+    return status;
+}
+
+const struct stage stage_initial_loss = {
+    .variant = {"initial-loss", "the loss of fresh weights is what ln V and the initialisation predict"},
+    .wants_model = true,
+    .run = run,
+};

@@ -1,0 +1,255 @@
+/*
+ * Stage shapes: one pass over two sequences of unequal length shows every intermediate; names, order and shapes are
+ * compared with what the config predicts. The prediction is made from the tables below, not by the layers.
+ */
+#include "base/memory.h"
+#include "check/bench.h"
+#include "check/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PAIR = 2, NAME = 2 * PARAM_NAME, SHAPE = 96 };
+
+/* ---- what was seen ---- */
+
+struct site {
+    char name[NAME], shape[SHAPE];
+    double sum, squares;
+    int64_t count;
+};
+
+struct sites {
+    struct site *item;
+    size_t count, capacity;
+    bool failed; /* memory ran out */
+};
+
+static struct site *add_site(struct sites *sites, const char *layer, const char *site) {
+    if (!mem_grow((void **)&sites->item, &sites->capacity, sites->count + 1, sizeof *sites->item)) {
+        sites->failed = true;
+        return NULL;
+    }
+    struct site *item = &sites->item[sites->count++];
+    *item = (struct site){0};
+    snprintf(item->name, NAME, "%s%s%s", layer, *layer ? "." : "", site);
+    return item;
+}
+
+static void add_values(struct site *site, const real *x, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        site->sum += (double)x[i];
+        site->squares += (double)x[i] * (double)x[i];
+    }
+    site->count += (int64_t)count;
+}
+
+static bool wants(void *context, const char *layer, const char *site) {
+    (void)layer, (void)site;
+    return !((struct sites *)context)->failed;
+}
+
+static void see_rows(void *context, const char *layer, const char *name, const real *x, int ld, int channels,
+                     const struct batch *batch) {
+    struct site *site = add_site(context, layer, name);
+    if (!site) return;
+    shape_text(2, (const int64_t[]){batch->rows, channels}, site->shape, SHAPE);
+    for (int n = 0; n < batch->rows; n++) add_values(site, x + (size_t)n * (size_t)ld, (size_t)channels);
+}
+
+/* One sequence after another, one head after another: "(H, T, S) (H, T, S)", written anew at each head. */
+static void see_map(void *context, const char *layer, const char *name, int sequence, int head, const real *x,
+                    int queries, int keys) {
+    struct sites *sites = context;
+    struct site *site = sequence == 0 && head == 0 ? add_site(sites, layer, name) : &sites->item[sites->count - 1];
+    if (sites->failed) return;
+    size_t kept = sequence == 0 ? 0 : strcspn(site->shape, ")") + 1;
+    site->shape[kept] = '\0';
+    if (sequence > 0) site->shape[kept++] = ' ';
+    shape_text(3, (const int64_t[]){head + 1, queries, keys}, site->shape + kept, SHAPE - kept);
+    add_values(site, x, (size_t)queries * (size_t)keys);
+}
+
+/* ---- what is predicted ---- */
+
+enum side { SOURCE, TARGET };
+enum width { MODEL, HIDDEN, VOCAB, QUERY, KEY };
+
+struct forecast {
+    const struct config *config;
+    const int (*length)[PAIR]; /* [side][sequence] */
+    struct sites *sites;
+};
+
+static int rows_of(const struct forecast *f, enum side side) {
+    return f->length[side][0] + f->length[side][1];
+}
+
+static int width_of(const struct config *config, enum width width, const struct attention_shape *shape) {
+    switch (width) {
+    case MODEL:
+        return config->d_model;
+    case HIDDEN:
+        return config->d_ff;
+    case VOCAB:
+        return config->symbols + VOCAB_SPECIALS;
+    case QUERY:
+        return shape->heads * shape->d_head;
+    case KEY:
+        return shape->kv_heads * shape->d_head;
+    }
+    return 0;
+}
+
+static void expect_rows(struct forecast *f, const char *layer, const char *name, enum side side, enum width width,
+                        const struct attention_shape *shape) {
+    struct site *site = add_site(f->sites, layer, name);
+    const int64_t dimension[] = {rows_of(f, side), width_of(f->config, width, shape)};
+    if (site) shape_text(2, dimension, site->shape, SHAPE);
+}
+
+static void expect_map(struct forecast *f, const char *layer, const char *name, enum side queries, enum side keys,
+                       int heads) {
+    struct site *site = add_site(f->sites, layer, name);
+    for (int b = 0; site && b < PAIR; b++) {
+        size_t used = strlen(site->shape);
+        if (b) site->shape[used++] = ' ';
+        shape_text(3, (const int64_t[]){heads, f->length[queries][b], f->length[keys][b]}, site->shape + used,
+                   SHAPE - used);
+    }
+}
+
+/* The parts of a block, in the order of computation. */
+enum kind { ATTENTION, ROWS };
+struct part {
+    const char *layer, *site; /* behind "enc.0." or "dec.0." */
+    enum kind kind;
+    enum side side;              /* of the rows, the queries of an attention */
+    enum side keys;              /* of an attention */
+    enum config_attention which; /* attention it is */
+    enum width width;            /* of rows */
+};
+
+static const struct part encoder_part[] = {
+    {.layer = "attn", .kind = ATTENTION, .side = SOURCE, .keys = SOURCE, .which = CONFIG_ENCODER_SELF},
+    {.layer = "n1", .site = "out", .kind = ROWS, .side = SOURCE, .width = MODEL},
+    {.layer = "ff", .site = "hidden", .kind = ROWS, .side = SOURCE, .width = HIDDEN},
+    {.layer = "ff", .site = "out", .kind = ROWS, .side = SOURCE, .width = MODEL},
+    {.layer = "n2", .site = "out", .kind = ROWS, .side = SOURCE, .width = MODEL},
+};
+static const struct part decoder_part[] = {
+    {.layer = "self_attn", .kind = ATTENTION, .side = TARGET, .keys = TARGET, .which = CONFIG_DECODER_SELF},
+    {.layer = "n1", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
+    {.layer = "cross_attn", .kind = ATTENTION, .side = TARGET, .keys = SOURCE, .which = CONFIG_DECODER_CROSS},
+    {.layer = "n2", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
+    {.layer = "ff", .site = "hidden", .kind = ROWS, .side = TARGET, .width = HIDDEN},
+    {.layer = "ff", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
+    {.layer = "n3", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
+};
+
+static void expect_attention(struct forecast *f, const char *layer, const struct part *part, int number) {
+    const struct attention_shape *shape = config_shape(f->config, part->which, number);
+    expect_rows(f, layer, "query", part->side, QUERY, shape);
+    expect_rows(f, layer, "key", part->keys, KEY, shape);
+    expect_rows(f, layer, "value", part->keys, KEY, shape);
+    expect_map(f, layer, "scores", part->side, part->keys, shape->heads);
+    expect_map(f, layer, "weights", part->side, part->keys, shape->heads);
+    expect_rows(f, layer, "heads", part->side, QUERY, shape);
+    expect_rows(f, layer, "out", part->side, MODEL, shape);
+}
+
+static void expect_blocks(struct forecast *f, const char *prefix, const struct part *part, size_t parts) {
+    for (int number = 0; number < f->config->layers; number++)
+        for (size_t p = 0; p < parts; p++) {
+            char layer[PARAM_NAME];
+            snprintf(layer, sizeof layer, "%s.%d.%s", prefix, number, part[p].layer);
+            if (part[p].kind == ATTENTION)
+                expect_attention(f, layer, &part[p], number);
+            else
+                expect_rows(f, layer, part[p].site, part[p].side, part[p].width, NULL);
+        }
+}
+
+static void expect_all(struct forecast *f) {
+    expect_rows(f, "src", "embedded", SOURCE, MODEL, NULL);
+    expect_blocks(f, "enc", encoder_part, sizeof encoder_part / sizeof *encoder_part);
+    expect_rows(f, "", "memory", SOURCE, MODEL, NULL);
+    expect_rows(f, "tgt", "embedded", TARGET, MODEL, NULL);
+    expect_blocks(f, "dec", decoder_part, sizeof decoder_part / sizeof *decoder_part);
+    expect_rows(f, "", "logits", TARGET, VOCAB, NULL);
+}
+
+/* ---- the verdict ---- */
+
+static void list(const struct check *check, const struct sites *seen) {
+    int name = 0, shape = 0;
+    for (size_t i = 0; i < seen->count; i++) {
+        if ((int)strlen(seen->item[i].name) > name) name = (int)strlen(seen->item[i].name);
+        if ((int)strlen(seen->item[i].shape) > shape) shape = (int)strlen(seen->item[i].shape);
+    }
+    for (size_t i = 0; i < seen->count; i++) {
+        const struct site *site = &seen->item[i];
+        double mean = site->sum / (double)site->count, variance = site->squares / (double)site->count - mean * mean;
+        if (fabs(mean) < 5e-5) mean = 0; /* "-0.0000" says nothing */
+        check_detail(check, "%-*s  %-*s  mean %8.4f  deviation %8.4f", name, site->name, shape, site->shape, mean,
+                     sqrt(fmax(variance, 0)));
+    }
+}
+
+static ch_status judge(struct check *check, const struct sites *seen, const struct sites *expected,
+                       const int length[PAIR]) {
+    for (size_t i = 0; i < seen->count && i < expected->count; i++) {
+        const struct site *s = &seen->item[i], *e = &expected->item[i];
+        if (strcmp(s->name, e->name) != 0)
+            return check_result(check, false, "expected %s where %s was computed", e->name, s->name);
+        if (strcmp(s->shape, e->shape) != 0)
+            return check_result(check, false, "%s: expected %s, found %s", e->name, e->shape, s->shape);
+    }
+    if (seen->count < expected->count)
+        return check_result(check, false, "%s was not computed", expected->item[seen->count].name);
+    if (seen->count > expected->count)
+        return check_result(check, false, "%s was computed and is not expected", seen->item[expected->count].name);
+    return check_result(check, true,
+                        "%zu intermediates of a pass over 2 sequences (%d and %d source tokens) have the shapes that "
+                        "the sizes predict",
+                        seen->count, length[0], length[1]);
+}
+
+static ch_status walk(const struct check *check, const struct ch_examples *examples, struct sites *seen,
+                      ch_error *error) {
+    struct capture capture = {.wants = wants, .rows = see_rows, .map = see_map, .context = seen};
+    struct pass pass = {.core = check->recipe->attention, .dropout = DROPOUT_OFF, .capture = &capture};
+    struct bench bench;
+    ch_status status = bench_new(&bench, check->model, &pass, examples, false, error);
+    if (status != CH_OK) return status;
+    bench_logits(&bench);
+    bench_free(&bench);
+    return seen->failed ? fail_memory(error, "the intermediates") : CH_OK;
+}
+
+static ch_status run(struct check *check, ch_error *error) {
+    struct ch_examples pair;
+    ch_status status = bench_pair(&pair, check->recipe, error);
+    if (status != CH_OK) return status;
+    struct sites seen = {0}, expected = {0};
+    const int *source = pair.source_length;
+    const int length[][PAIR] = {{source[0], source[1]}, {source[0] + 1, source[1] + 1}};
+    struct forecast forecast = {&check->model->config, length, &expected};
+    status = walk(check, &pair, &seen, error);
+    if (status == CH_OK) expect_all(&forecast);
+    if (status == CH_OK && expected.failed) status = fail_memory(error, "the prediction");
+    if (status == CH_OK) {
+        list(check, &seen);
+        status = judge(check, &seen, &expected, length[SOURCE]);
+    }
+    mem_free(seen.item);
+    mem_free(expected.item);
+    examples_release(&pair);
+    return status;
+}
+
+const struct stage stage_shapes = {
+    .variant = {"shapes", "one pass over two sequences: every intermediate has the shape that the sizes predict"},
+    .wants_model = true,
+    .run = run,
+};
