@@ -1,5 +1,6 @@
 /* look: decode one source and show what cross-attention did. */
 #include "command.h"
+#include "figure.h"
 #include "model.h"
 #include "options.h"
 #include "output.h"
@@ -10,16 +11,17 @@
 struct view {
     const ch_attention *attention;
     const ch_vocab *vocab;
-    ch_plot_options plot; /* layer is resolved; head -1: all */
-    int heads;            /* of that layer */
+    int layer, head; /* layer is resolved; head -1: all */
+    int heads;       /* of that layer */
+    ch_colours colours;
 };
 
 static int first_head(const struct view *view) {
-    return view->plot.head < 0 ? 0 : view->plot.head;
+    return view->head < 0 ? 0 : view->head;
 }
 
 static int last_head(const struct view *view) {
-    return view->plot.head < 0 ? view->heads - 1 : view->plot.head;
+    return view->head < 0 ? view->heads - 1 : view->head;
 }
 
 /* ---- the alignment in words -------------------------------------------------------------------- */
@@ -33,7 +35,7 @@ static int clearest_head(const struct view *view) {
     int best = first_head(view);
     double most = -1.0;
     for (int head = first_head(view); head <= last_head(view); head++) {
-        ch_alignment a = ch_attention_alignment(view->attention, view->plot.layer, head);
+        ch_alignment a = ch_attention_alignment(view->attention, view->layer, head);
         if (!(clearness(&a) > most)) continue;
         most = clearness(&a);
         best = head;
@@ -42,13 +44,13 @@ static int clearest_head(const struct view *view) {
 }
 
 static bool put_head(const struct view *view, int head) {
-    ch_alignment a = ch_attention_alignment(view->attention, view->plot.layer, head);
-    return out("layer %d, head %d: %s (anti-diagonal %.2f, diagonal %.2f, entropy %.2f of %.2f uniform)\n",
-               view->plot.layer, head, a.verdict, a.anti_diagonal, a.diagonal, a.entropy, a.uniform_entropy);
+    ch_alignment a = ch_attention_alignment(view->attention, view->layer, head);
+    return out("layer %d, head %d: %s (anti-diagonal %.2f, diagonal %.2f, entropy %.2f of %.2f uniform)\n", view->layer,
+               head, a.verdict, a.anti_diagonal, a.diagonal, a.entropy, a.uniform_entropy);
 }
 
 static bool put_clearest(const struct view *view) {
-    int layer = view->plot.layer, head = clearest_head(view);
+    int layer = view->layer, head = clearest_head(view);
     ch_alignment a = ch_attention_alignment(view->attention, layer, head);
     bool copying = a.diagonal > a.anti_diagonal;
     return out("alignment: %s: layer %d, head %d puts %.2f of its mass on the %s (%s %.2f), entropy %.2f against %.2f "
@@ -59,7 +61,7 @@ static bool put_clearest(const struct view *view) {
 }
 
 static bool put_alignment(const struct view *view) {
-    if (view->plot.head >= 0) return put_head(view, view->plot.head);
+    if (view->head >= 0) return put_head(view, view->head);
     for (int head = 0; head < view->heads; head++)
         if (!put_head(view, head)) return false;
     return put_clearest(view);
@@ -78,11 +80,11 @@ static bool put_tokens(const struct view *view, const char *word, ch_sequence se
     return out("%-12s", word) && out_tokens(view->vocab, sequence.tokens, sequence.length) && out("\n");
 }
 
-static int put_text(const struct view *view, bool numbers) {
+static int put_text(const struct view *view, const ch_figure *figure, bool numbers) {
     char *text = NULL;
     ch_error error;
-    ch_status status = numbers ? ch_text_numbers(view->attention, &view->plot, &text, &error)
-                               : ch_text_attention(view->attention, &view->plot, &text, &error);
+    ch_status status = numbers ? ch_text_numbers(view->attention, view->layer, view->head, &text, &error)
+                               : ch_figure_text(figure, view->colours, terminal_columns(), &text, &error);
     if (status) return report(NULL, &error);
     bool written = put_tokens(view, "source", ch_attention_source(view->attention)) &&
                    put_tokens(view, "prediction", prediction(view)) && out("\n%s\n", text) && put_alignment(view) &&
@@ -94,22 +96,22 @@ static int put_text(const struct view *view, bool numbers) {
 /* ---- JSON -------------------------------------------------------------------------------------- */
 
 static json_t *alignment_object(const struct view *view, int head) {
-    ch_alignment a = ch_attention_alignment(view->attention, view->plot.layer, head);
-    return json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:o}", "layer", view->plot.layer, "head", head, "verdict",
-                     a.verdict, "anti_diagonal", json_number(a.anti_diagonal), "diagonal", json_number(a.diagonal),
-                     "entropy", json_number(a.entropy), "uniform_entropy", json_number(a.uniform_entropy));
+    ch_alignment a = ch_attention_alignment(view->attention, view->layer, head);
+    return json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:o}", "layer", view->layer, "head", head, "verdict", a.verdict,
+                     "anti_diagonal", json_number(a.anti_diagonal), "diagonal", json_number(a.diagonal), "entropy",
+                     json_number(a.entropy), "uniform_entropy", json_number(a.uniform_entropy));
 }
 
 static json_t *map_object(const struct view *view, int head) {
     size_t rows = ch_attention_generated(view->attention).length, cols = ch_attention_source(view->attention).length;
-    const float *weight = ch_attention_map(view->attention, view->plot.layer, head);
+    const float *weight = ch_attention_map(view->attention, view->layer, head);
     json_t *map = json_array();
     for (size_t r = 0; r < rows; r++) {
         json_t *row = json_array();
         for (size_t c = 0; c < cols; c++) json_array_append_new(row, json_number((double)weight[r * cols + c]));
         json_array_append_new(map, row);
     }
-    return json_pack("{s:i, s:i, s:o, s:o?}", "layer", view->plot.layer, "head", head, "weights", map, "alignment",
+    return json_pack("{s:i, s:i, s:o, s:o?}", "layer", view->layer, "head", head, "weights", map, "alignment",
                      alignment_object(view, head));
 }
 
@@ -134,21 +136,23 @@ static bool index_option(const struct arguments *arguments, const char *name, in
 
 static bool choose(const struct arguments *arguments, struct view *view) {
     int layers = ch_attention_layers(view->attention);
-    if (!index_option(arguments, "layer", layers, &view->plot.layer)) return false;
-    if (view->plot.layer < 0) view->plot.layer = layers - 1;
-    view->heads = ch_attention_heads(view->attention, view->plot.layer);
-    view->plot.columns = terminal_columns();
-    return index_option(arguments, "head", view->heads, &view->plot.head);
+    if (!index_option(arguments, "layer", layers, &view->layer)) return false;
+    if (view->layer < 0) view->layer = layers - 1;
+    view->heads = ch_attention_heads(view->attention, view->layer);
+    return index_option(arguments, "head", view->heads, &view->head);
 }
 
 static int show(const struct arguments *arguments, struct view *view) {
     ch_error error;
-    const char *picture = arguments_value(arguments, "out");
+    ch_figure *figure;
     if (!choose(arguments, view)) return EXIT_USAGE;
-    if (picture && ch_plot_attention(view->attention, &view->plot, picture, &error)) return report(NULL, &error);
-    bool json = arguments_has(arguments, "json");
-    int code = json ? put_json(view) : put_text(view, arguments_has(arguments, "numbers"));
-    if (!code && picture) say("the picture is in %s", picture);
+    if (ch_figure_attention(view->attention, view->layer, view->head, &figure, &error)) return report(NULL, &error);
+    int code = figure_save(arguments, figure);
+    if (!code && arguments_has(arguments, "json"))
+        code = put_json(view);
+    else if (!code)
+        code = put_text(view, figure, arguments_has(arguments, "numbers"));
+    ch_figure_free(figure);
     return code;
 }
 
@@ -173,14 +177,13 @@ static int look(const struct arguments *arguments, const ch_model *model, struct
 static int run(const struct arguments *arguments) {
     struct view view = {0};
     int max_new;
-    const char *colour = arguments_value(arguments, "colour");
     if (!arguments_value(arguments, "source"))
         return complain(EXIT_USAGE, "--source is missing: the tokens to decode, as --source \"7 2 9 0 4 6\"");
-    if (!terminal_colours(colour, &view.plot.colours))
-        return complain(EXIT_USAGE, "--colour takes auto, always or never, not '%s'", colour);
+    int code = figure_options(arguments, &view.colours);
+    if (code) return code;
     if (!arguments_number(arguments, "max-new", 0, 1000000, &max_new)) return EXIT_USAGE;
     ch_model *model;
-    int code = model_open(arguments, &model);
+    code = model_open(arguments, &model);
     if (!code) code = look(arguments, model, &view, max_new);
     ch_model_free(model);
     return code;
@@ -191,10 +194,11 @@ static const ch_option options[] = {
     {"layer", "N", "the last", "which layer, from 0", NULL},
     {"head", "N", "all", "which head, from 0", NULL},
     {"numbers", NULL, NULL, "show the weights as numbers", NULL},
-    {"out", "FILE", NULL, "draw a picture as well: map.png or map.svg", NULL},
+    FIGURE_OUT("draw a picture as well"),
+    FIGURE_WIDTH,
     {"max-new", "N", "0", "most tokens to generate; 0: as many as the positions allow", NULL},
     {"heads", "N", "0", "heads, for a file that does not say; 0: as the file says", NULL},
-    {"colour", "{auto,always,never}", "auto", "colours; auto: on a terminal, unless NO_COLOR is set", NULL},
+    FIGURE_COLOUR,
     {0},
 };
 

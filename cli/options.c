@@ -85,7 +85,9 @@ static int take_option(struct parser *parser, const char *word) {
     const ch_option *row = length > 2 && word[1] == '-' ? table_find(&parser->table, word + 2, length - 2) : NULL;
     if (!row) return unknown_option(command, &parser->table, word, length);
     const char *value = equals ? equals + 1 : NULL;
-    if (!row->value && value) return complain(EXIT_USAGE, "--%s takes no value, but was given '%s'", row->name, value);
+    /* A switch of recipes may be on in the recipe's file: "=off" takes it back. */
+    if (!row->value && value && !is_of_recipes(row))
+        return complain(EXIT_USAGE, "--%s takes no value, but was given '%s'", row->name, value);
     if (row->value && !value) {
         bool missing = parser->next == parser->count || strncmp(parser->words[parser->next], "--", 2) == 0;
         if (missing) return complain(EXIT_USAGE, "--%s needs a value: --%s %s", row->name, row->name, row->value);
@@ -186,7 +188,8 @@ static ch_status recipe_fill(const struct arguments *arguments, ch_recipe *recip
     ch_status status = file ? ch_recipe_read(recipe, file, error) : CH_OK;
     for (size_t i = 0; i < arguments->count && !status; i++) {
         const struct given *given = &arguments->given[i];
-        if (is_of_recipes(given->row)) status = ch_recipe_set(recipe, given->row->name, given->value, error);
+        if (is_of_recipes(given->row))
+            status = ch_recipe_set(recipe, given->row->name, given->value ? given->value : "on", error);
     }
     return status;
 }

@@ -87,7 +87,7 @@ typedef struct ch_recipe ch_recipe;
 
 typedef struct ch_option {
     const char *name;          /* "d-model": the key in a recipe file, "--d-model" on the command line */
-    const char *value;         /* what the value is, for help: "N", "RATE", "{fused,explicit}" */
+    const char *value;         /* what the value is, for help: "N", "RATE", "{fused,explicit}"; NULL: off or on */
     const char *default_value; /* as text */
     const char *help;          /* one line */
     const char *group;         /* "data", "model", "training", "run" */
@@ -310,23 +310,41 @@ CH_API ch_alignment ch_attention_alignment(const ch_attention *attention, int la
 
 typedef enum ch_colours { CH_COLOURS_NONE, CH_COLOURS_16, CH_COLOURS_256, CH_COLOURS_TRUE } ch_colours;
 
-typedef struct ch_plot_options {
-    int layer;          /* from 0; -1: the last */
-    int head;           /* from 0; -1: all heads of the layer, as a grid */
-    ch_colours colours; /* for text */
-    int columns;        /* width of the terminal, for text; 0: 80 */
-} ch_plot_options;
+/* The weights of one layer (-1: the last) and one head (-1: all, one table for each) as numbers, in the lesson's
+ * layout. The caller frees the text with ch_string_free. */
+CH_API ch_status ch_text_numbers(const ch_attention *attention, int layer, int head, char **text, ch_error *error);
 
-/* Draws to a file; the ending (.png, .svg) chooses the format. Temporary name, then rename. */
-CH_API ch_status ch_plot_attention(const ch_attention *attention, const ch_plot_options *options, const char *path,
-                                   ch_error *error);
-/* The same as text for a terminal. The caller frees it with ch_string_free. */
-CH_API ch_status ch_text_attention(const ch_attention *attention, const ch_plot_options *options, char **text,
-                                   ch_error *error);
+/* ---- figures ---------------------------------------------------------------------------------- */
 
-/* The weights as numbers, in the lesson's layout; one table for each head asked for. Freed with ch_string_free. */
-CH_API ch_status ch_text_numbers(const ch_attention *attention, const ch_plot_options *options, char **text,
-                                 ch_error *error);
+/* Something to look at: as a picture, as text for a terminal, as numbers. It keeps a copy of what it
+ * shows, but for an attention and the names of folders, which must outlive it. */
+typedef struct ch_figure ch_figure;
+
+/* Cross-attention of one layer (-1: the last) and one head (-1: all, as a grid): heat maps of the weights. */
+CH_API ch_status ch_figure_attention(const ch_attention *attention, int layer, int head, ch_figure **figure,
+                                     ch_error *error);
+/* The recipe's table of positions (max-positions, d-model): as a heat map, and a few of its dimensions as lines. */
+CH_API ch_status ch_figure_positions(const ch_recipe *recipe, ch_figure **figure, ch_error *error);
+
+typedef struct ch_training_view {
+    bool layers; /* gradient and update norms of each layer, of runs that were trained with log-gradients */
+} ch_training_view;
+
+/* The logs of one or more run folders, several in the same charts: loss, gradient norm, learning rate and validation
+ * loss at every logged step. view may be NULL. A log that is missing, empty or damaged is named, with its line. */
+CH_API ch_status ch_figure_training(const char *const *folders, size_t count, const ch_training_view *view,
+                                    ch_figure **figure, ch_error *error);
+/* How the values of each trained tensor are spread. */
+CH_API ch_status ch_figure_weights(const ch_model *model, ch_figure **figure, ch_error *error);
+CH_API void ch_figure_free(ch_figure *figure);
+
+/* Draws to a file; the ending (.png, .pdf, .svg) chooses the format. width in pixels, 100 to 20000, 0: the figure's
+ * own; letters and lines grow with it. Temporary name, then rename: an old file survives a failure. */
+CH_API ch_status ch_figure_save(const ch_figure *figure, const char *path, int width, ch_error *error);
+/* As text for a terminal so many columns wide (0: 80). The caller frees it with ch_string_free. */
+CH_API ch_status ch_figure_text(const ch_figure *figure, ch_colours colours, int columns, char **text, ch_error *error);
+/* What the figure shows as numbers: JSON on one line. The caller frees it with ch_string_free. */
+CH_API ch_status ch_figure_json(const ch_figure *figure, char **text, ch_error *error);
 
 /* ---- named tensors: dumps, and where two of them part ways ------------------------------------- */
 
@@ -399,7 +417,7 @@ CH_API ch_status ch_check_run(const ch_recipe *recipe, const ch_model *model, co
 
 typedef struct ch_build {
     const char *version;
-    const char *gemm; /* who multiplies matrices: "onednn", "cblas", "reference" */
+    const char *gemm; /* who multiplies matrices: "oneDNN", "OpenBLAS", "reference" */
     const char *real; /* what everything is computed in: "float" or "double" */
     int threads;      /* how many the option's 0 stands for on this machine */
 } ch_build;

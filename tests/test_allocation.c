@@ -75,6 +75,7 @@ static void a_step_calls_malloc_zero_times(void **state) {
         ch_recipe *recipe = small_recipe(way & 4 ? "2" : "1");
         set_option(recipe, "attention", way & 1 ? "explicit" : "fused");
         set_option(recipe, "rng", way & 2 ? "torch" : "philox");
+        set_option(recipe, "log-gradients", way & 2 ? "on" : "off");
         ch_trainer *trainer = trainer_of(recipe, NULL);
         ch_step step;
         ch_error error;
@@ -136,7 +137,7 @@ static ch_status use_everything(ch_error *error) {
     ch_evaluation result;
     ch_step step;
     char *text = NULL;
-    ch_plot_options options = {.layer = -1, .head = -1};
+    ch_figure *figure = NULL;
     ch_status status = ch_recipe_new(&recipe, error);
     if (status == CH_OK) status = ch_recipe_set(recipe, "d-model", "4", error);
     if (status == CH_OK) status = ch_recipe_set(recipe, "layers", "1", error);
@@ -145,10 +146,12 @@ static ch_status use_everything(ch_error *error) {
     if (status == CH_OK) status = ch_trainer_step(trainer, &step, error);
     if (status == CH_OK) status = ch_evaluate(ch_trainer_model(trainer), recipe, 3, &result, error);
     if (status == CH_OK) status = ch_look(ch_trainer_model(trainer), (ch_sequence){token, 3}, 4, &attention, error);
-    if (status == CH_OK) status = ch_text_attention(attention, &options, &text, error);
+    if (status == CH_OK) status = ch_figure_attention(attention, -1, -1, &figure, error);
+    if (status == CH_OK) status = ch_figure_text(figure, CH_COLOURS_NONE, 0, &text, error);
     if (status == CH_OK) status = ch_summary_new(recipe, &summary, error);
     ch_string_free(text);
     ch_summary_free(summary);
+    ch_figure_free(figure);
     ch_attention_free(attention);
     ch_trainer_free(trainer);
     ch_recipe_free(recipe);

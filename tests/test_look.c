@@ -157,15 +157,22 @@ static void only_rows_of_source_tokens_count(void **state) {
 
 /* ---- pictures, text, numbers ---- */
 
+static ch_figure *figure_of(const ch_attention *attention, int layer, int head) {
+    ch_figure *figure;
+    ch_error error;
+    check_ok(ch_figure_attention(attention, layer, head, &figure, &error), &error);
+    return figure;
+}
+
 static void check_selection(const ch_attention *attention, int layer, int head, const char *says) {
-    ch_plot_options options = {.layer = layer, .head = head};
+    ch_figure *figure = (ch_figure *)1;
     char *text = (char *)1;
     ch_error error;
-    check_sentence(ch_text_attention(attention, &options, &text, &error), CH_USAGE, &error, says, NULL);
+    check_sentence(ch_figure_attention(attention, layer, head, &figure, &error), CH_USAGE, &error, says, NULL);
+    assert_null(figure);
+    check_sentence(ch_text_numbers(attention, layer, head, &text, &error), CH_USAGE, &error, says, NULL);
     assert_null(text);
-    check_sentence(ch_text_numbers(attention, &options, &text, &error), CH_USAGE, &error, says, NULL);
-    check_sentence(ch_plot_attention(attention, &options, "/nowhere/x.png", &error), CH_USAGE, &error, says, NULL);
-    assert_int_equal(ch_text_attention(attention, &options, &text, NULL), CH_USAGE);
+    assert_int_equal(ch_text_numbers(attention, layer, head, &text, NULL), CH_USAGE);
 }
 
 static void layers_and_heads_out_of_range(void **state) {
@@ -181,9 +188,10 @@ static void layers_and_heads_out_of_range(void **state) {
 
 static void check_picture(const ch_attention *attention, const char *folder, const char *name, int head,
                           const char *start) {
-    ch_plot_options options = {.layer = -1, .head = head};
+    ch_figure *figure = figure_of(attention, -1, head);
     ch_error error;
-    check_ok(ch_plot_attention(attention, &options, path_in(folder, name), &error), &error);
+    check_ok(ch_figure_save(figure, path_in(folder, name), 0, &error), &error);
+    ch_figure_free(figure);
     size_t size;
     char *bytes = file_bytes(path_in(folder, name), &size);
     assert_true(size > 500);
@@ -199,14 +207,17 @@ static void pictures_are_written(void **state) {
     check_picture(attention, folder, "all.png", -1, "\x89PNG\r\n");
     check_picture(attention, folder, "one.png", 1, "\x89PNG\r\n");
     check_picture(attention, folder, "all.svg", -1, "<?xml");
-    ch_plot_options options = {.layer = -1, .head = -1};
+    check_picture(attention, folder, "all.pdf", -1, "%PDF-");
+    ch_figure *figure = figure_of(attention, -1, -1);
     ch_error error;
-    ch_status status = ch_plot_attention(attention, &options, path_in(folder, "map.gif"), &error);
+    ch_status status = ch_figure_save(figure, path_in(folder, "map.gif"), 0, &error);
     assert_int_not_equal(status, CH_OK);
     assert_non_null(strstr(error.message, "png"));
     assert_false(is_there(folder, "map.gif"));
-    status = ch_plot_attention(attention, &options, path_in(folder, "none/map.png"), &error);
+    status = ch_figure_save(figure, path_in(folder, "none/map.png"), 0, &error);
     check_sentence(status, CH_FAILED, &error, "none", NULL);
+    ch_figure_free(figure);
+    ch_figure_free(NULL);
     ch_attention_free(attention);
     ch_model_free(model);
     remove_folder(folder);
@@ -217,22 +228,22 @@ static void numbers_are_those_of_the_map(void **state) {
     (void)state;
     struct made made = make_map();
     fill_line(&made, true, 0.85);
-    ch_plot_options options = {.layer = 0, .head = 0};
     char *text;
     ch_error error;
-    check_ok(ch_text_numbers(made.attention, &options, &text, &error), &error);
+    check_ok(ch_text_numbers(made.attention, 0, 0, &text, &error), &error);
     int high = 0, low = 0;
     for (const char *at = text; (at = strstr(at, "0.85")); at++) high++;
     for (const char *at = text; (at = strstr(at, "0.03")); at++) low++;
     assert_int_equal(high, SIDE);
     assert_int_equal(low, SIDE * (SIDE - 1) + SIDE);
     ch_string_free(text);
-    options.head = -1;
-    check_ok(ch_text_numbers(made.attention, &options, &text, &error), &error);
+    check_ok(ch_text_numbers(made.attention, -1, -1, &text, &error), &error);
     assert_non_null(strstr(text, "layer 0, head 0"));
     assert_non_null(strstr(text, "layer 0, head 1"));
     ch_string_free(text);
-    check_ok(ch_text_attention(made.attention, &options, &text, &error), &error);
+    ch_figure *figure = figure_of(made.attention, 0, -1);
+    check_ok(ch_figure_text(figure, CH_COLOURS_NONE, 0, &text, &error), &error);
+    ch_figure_free(figure);
     assert_non_null(strstr(text, "head 1"));
     for (const char *at = text; *at; at++) assert_true((unsigned char)*at < 127 && *at != 27); /* no colour was asked */
     ch_string_free(text);

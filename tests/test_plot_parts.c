@@ -1,8 +1,8 @@
 /* What pictures and terminal text are made of, and small maps as text, to the letter. */
-#include "plot/cells.h"
 #include "plot/colour.h"
 #include "plot/heatmap.h"
 #include "plot/label.h"
+#include "plot/page.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,15 +16,16 @@
 
 static void test_colour_map(void **state) {
     (void)state;
-    struct colour first = colour_of(0), last = colour_of(1), nothing = colour_of((double)NAN);
+    struct colour first = colour_of(COLOUR_RISING, 0), last = colour_of(COLOUR_RISING, 1),
+                  nothing = colour_of(COLOUR_RISING, (double)NAN);
     assert_int_equal(first.red << 16 | first.green << 8 | first.blue, 0x440154);
     assert_int_equal(last.red << 16 | last.green << 8 | last.blue, 0xfde725);
-    struct colour below = colour_of(-3), above = colour_of((double)INFINITY);
+    struct colour below = colour_of(COLOUR_RISING, -3), above = colour_of(COLOUR_RISING, (double)INFINITY);
     assert_memory_equal(&below, &first, sizeof first);
     assert_memory_equal(&above, &last, sizeof last);
     double luminance = -1;
     for (int i = 0; i <= 64; i++) { /* finer, and rounding to 8 bits may take back a step */
-        struct colour colour = colour_of(i / 64.0);
+        struct colour colour = colour_of(COLOUR_RISING, i / 64.0);
         assert_true(colour_luminance(colour) > luminance);
         luminance = colour_luminance(colour);
         assert_true(memcmp(&colour, &nothing, sizeof colour) != 0);
@@ -40,7 +41,7 @@ static void test_colour_map_is_viridis(void **state) {
                                          0x2e6d8e, 0x297b8e, 0x23898e, 0x1f978b, 0x21a585, 0x2eb37c,
                                          0x46c06f, 0x65cb5e, 0x89d548, 0xb0dd2f, 0xd8e219, 0xfde725};
     for (int i = 0; i < 18; i++) {
-        struct colour colour = colour_of(i * 15 / 255.0);
+        struct colour colour = colour_of(COLOUR_RISING, i * 15 / 255.0);
         assert_in_range(colour.red + 2 - (int)(published[i] >> 16), 0, 4);
         assert_in_range(colour.green + 2 - (int)(published[i] >> 8 & 0xFF), 0, 4);
         assert_in_range(colour.blue + 2 - (int)(published[i] & 0xFF), 0, 4);
@@ -107,16 +108,17 @@ static void test_means(void **state) {
     (void)state;
     static const float value[] = {0, 2, 4, 1, 3, -9, NAN, NAN, INFINITY}; /* the bar is 0..4 */
     struct heatmap map = {.rows = 3, .cols = 3, .value = value};
-    struct heatmap_grid grid = {.count = 1, .map = &map, .high = 4};
-    struct cells *cells;
-    assert_int_equal(cells_new(&grid, 2, &cells, NULL), CH_OK);
-    assert_int_equal(cells->rows, 2);
-    assert_int_equal(cells->cols, 2);
-    assert_true(cells->t[0] == 1.5f / 4); /* of 0, 2, 1, 3 */
-    assert_true(cells->t[1] == 0.5f);     /* of 4 and -9, which counts as 0 */
-    assert_true(isnan(cells->t[2]));
-    assert_true(cells->t[3] == 1);
-    cells_free(cells, 1);
+    struct heatmap_grid grid = {.count = 1, .map = &map, .bar = {0, 4, false}};
+    struct cell_step step = {2, 2};
+    assert_true(heatmap_cell(&grid, &map, 0, 0, step) == 1.5 / 4); /* of 0, 2, 1, 3 */
+    assert_true(heatmap_cell(&grid, &map, 0, 2, step) == 0.5);     /* of 4 and -9, which counts as 0 */
+    assert_true(isnan(heatmap_cell(&grid, &map, 2, 0, step)));
+    assert_true(heatmap_cell(&grid, &map, 2, 2, step) == 1);
+    grid.sampled = true;
+    assert_true(heatmap_cell(&grid, &map, 0, 1, step) == 0.5); /* the first of them alone */
+    grid.bar = (struct scale){1, 4, true};
+    assert_true(heatmap_cell(&grid, &map, 0, 1, step) == 0.5); /* 2 lies half way from 1 to 4 */
+    assert_true(isnan(heatmap_cell(&grid, &map, 0, 0, step))); /* 0 nowhere */
 }
 
 /* ---- maps as text ---------------------------------------------------------------------------- */
@@ -161,9 +163,12 @@ static void test_plain_text(void **state) {
     static const float value[] = {0, 0.25f, 1, 0.5f, NAN, 0.999f};
     static const char *const row[] = {"a", "eos"}, *const col[] = {"7", "12", "x"};
     struct heatmap map[2] = {{2, 3, value, row, col, "head 0"}, {2, 3, value, row, col, "head 1"}};
-    struct heatmap_grid grid = {2, map, "source position", "generated token", "layer 1", 0, 1};
+    struct heatmap_grid grid = {
+        .count = 2, .map = map, .x_axis = "source position", .y_axis = "generated token", .bar = {0, 1, false}};
+    struct panel panel = {&panel_maps, &grid, true};
+    struct page page = {"layer 1", 900, 1, 1, &panel};
     char *text;
-    assert_int_equal(text_heatmap(&grid, CH_COLOURS_NONE, 40, &text, NULL), CH_OK);
+    assert_int_equal(page_text(&page, CH_COLOURS_NONE, 40, &text, NULL), CH_OK);
     assert_string_equal(text, "layer 1\n"
                               "\n"
                               "head 0       head 1\n"
@@ -176,13 +181,13 @@ static void test_plain_text(void **state) {
                               "rows: generated token\n"
                               "0 [  ..::--==++**##%%@@] 1\n");
     ch_string_free(text);
-    assert_int_equal(text_heatmap(&grid, CH_COLOURS_TRUE, 40, &text, NULL), CH_OK);
+    assert_int_equal(page_text(&page, CH_COLOURS_TRUE, 40, &text, NULL), CH_OK);
     const char *cells =
         "  a \x1b[0;30;48;2;68;1;84m  \x1b[0;30;48;2;59;82;139m  \x1b[0;30;48;2;253;231;37m  \x1b[0m   ";
     assert_non_null(strstr(text, cells));
     assert_non_null(strstr(text, "m??\x1b"));
     ch_string_free(text);
-    assert_int_equal(text_heatmap(&grid, CH_COLOURS_16, 40, &text, NULL), CH_OK);
+    assert_int_equal(page_text(&page, CH_COLOURS_16, 40, &text, NULL), CH_OK);
     assert_non_null(strstr(text, "  a \x1b[0;34;40m  \x1b[0;36;44m  \x1b[0;93;103m  \x1b[0m   "));
     ch_string_free(text);
 }

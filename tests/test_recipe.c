@@ -46,7 +46,8 @@ static void every_default_is_good(void **state) {
     size_t rows = 0;
     for (const ch_option *option; (option = ch_recipe_option(rows)); rows++) {
         check_value(option->name, option->default_value, true);
-        assert_true(strlen(option->help) > 5 && strlen(option->group) > 2 && strlen(option->value) > 0);
+        assert_true(strlen(option->help) > 5 && strlen(option->group) > 2);
+        assert_true(!option->value || strlen(option->value) > 0); /* none: a switch */
     }
     assert_int_equal(rows, RECIPE_OPTIONS);
     ch_recipe *recipe = recipe_of("seed", "0", NULL);
@@ -134,12 +135,20 @@ static void nonsense_is_refused_everywhere(void **state) {
     check_value("lr", "1e-4", true);
 }
 
+static void switches_are_on_or_off(void **state) {
+    (void)state;
+    check_value("log-gradients", "on", true);
+    check_value("log-gradients", "off", true);
+    check_value("log-gradients", "ON", false);
+    check_value("log-gradients", "1", false);
+}
+
 /* A row that the tests above do not know would go unchecked. */
-static void every_row_is_a_number_with_limits_or_a_name(void **state) {
+static void every_row_is_a_number_with_limits_a_switch_or_a_name(void **state) {
     (void)state;
     for (size_t row = 0; ch_recipe_option(row); row++) {
         const char *option = ch_recipe_option(row)->name;
-        bool known = ch_family_variant(option, 0) != NULL;
+        bool known = ch_family_variant(option, 0) != NULL || !ch_recipe_option(row)->value;
         for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
             known = known || strcmp(limits[i].option, option) == 0;
         if (!known) fail_msg("no limits are tested for '%s'", option);
@@ -333,7 +342,8 @@ int main(void) {
         cmocka_unit_test(defaults_are_the_lessons),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(nonsense_is_refused_everywhere),
-        cmocka_unit_test(every_row_is_a_number_with_limits_or_a_name),
+        cmocka_unit_test(switches_are_on_or_off),
+        cmocka_unit_test(every_row_is_a_number_with_limits_a_switch_or_a_name),
         cmocka_unit_test(names_are_suggested),
         cmocka_unit_test(every_variant_can_be_chosen),
         cmocka_unit_test(bad_files_leave_the_recipe_alone),

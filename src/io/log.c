@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,4 +90,63 @@ void log_close(struct log *log) {
     if (log->descriptor >= 0) close(log->descriptor);
     mem_free(log->path);
     *log = (struct log){.descriptor = -1};
+}
+
+/* ---- reading ---- */
+
+enum { LOG_SCHEMA = 1, WHERE = 512 };
+
+struct reading {
+    const char *path;
+    int64_t line, step; /* the last ones */
+    log_take take;
+    void *context;
+};
+
+static ch_status check_line(const struct reading *reading, const struct js_value *line, const char *where,
+                            int64_t *step, ch_error *error) {
+    int64_t schema;
+    ch_status status = js_expect(line, JS_OBJECT, where, "the line", error);
+    if (status == CH_OK) status = js_int(js_find(line, "schema"), where, "schema", &schema, error);
+    if (status == CH_OK && schema != LOG_SCHEMA)
+        status = fail(error, CH_FAILED, "%s: 'schema': expected %d, found %lld", where, LOG_SCHEMA, (long long)schema);
+    if (status == CH_OK) status = js_int(js_find(line, "step"), where, "step", step, error);
+    if (status == CH_OK && *step <= reading->step)
+        status = fail(error, CH_FAILED, "%s: 'step': expected more than %lld, found %lld", where,
+                      (long long)reading->step, (long long)*step);
+    return status;
+}
+
+static ch_status take_line(struct reading *reading, const char *text, size_t length, ch_error *error) {
+    char where[WHERE];
+    struct js_value *line;
+    snprintf(where, sizeof where, "%.400s, line %lld", reading->path, (long long)++reading->line);
+    ch_status status = js_parse(text, length, where, &line, NULL);
+    if (status == CH_NO_MEMORY) return fail_memory(error, "a line of the log");
+    if (status != CH_OK) return fail(error, CH_FAILED, "%s: expected a JSON object, found something else", where);
+    int64_t step = 0;
+    status = check_line(reading, line, where, &step, error);
+    if (status == CH_OK) status = reading->take(line, step, where, reading->context, error);
+    js_free(line);
+    reading->step = step;
+    return status;
+}
+
+ch_status log_read(const char *path, log_take take, void *context, ch_error *error) {
+    struct reading reading = {.path = path, .take = take, .context = context};
+    char *text;
+    size_t length, at = 0;
+    if (is_empty(path))
+        return fail(error, CH_FAILED, "%s: expected a line for each logged step, and it is empty", path);
+    ch_status status = file_read(path, LARGEST_LOG, &text, &length, error);
+    if (status != CH_OK) return status;
+    for (const char *end; status == CH_OK && (end = memchr(text + at, '\n', length - at));) {
+        status = take_line(&reading, text + at, (size_t)(end - text) - at, error);
+        at = (size_t)(end - text) + 1;
+    }
+    mem_free(text);
+    if (status == CH_OK && reading.line == 0)
+        status =
+            fail(error, CH_FAILED, "%s: expected a line for each logged step, and it has not one whole line", path);
+    return status;
 }

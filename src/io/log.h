@@ -1,4 +1,4 @@
-/* log.jsonl: one JSON object a line, for each logged step. */
+/* log.jsonl and its like: one JSON object a line, for each logged step. */
 #ifndef CH_IO_LOG_H
 #define CH_IO_LOG_H
 
@@ -15,5 +15,14 @@ ch_status log_open(struct log *log, const char *path, int64_t last_step, ch_erro
 /* Appends the object as one line. Frees it, also on failure. */
 ch_status log_line(struct log *log, struct js_value *object, ch_error *error);
 void log_close(struct log *log);
+
+/* Takes one line; `where` names file and line for its sentences. Returning anything but CH_OK ends the reading. */
+typedef ch_status (*log_take)(const struct js_value *line, int64_t step, const char *where, void *context,
+                              ch_error *error);
+
+/* Reads a whole log. Every line must be an object of schema 1 whose "step" is more than the one before; a last line
+ * without its end is one that is being written, or that a dead run left, and is passed over. Fails on a log without
+ * lines. */
+ch_status log_read(const char *path, log_take take, void *context, ch_error *error);
 
 #endif

@@ -2,6 +2,7 @@
  * Run folder: what a training run leaves behind, and where.
  *   recipe.json               the resolved options, written before step 1
  *   log.jsonl                 one line for each logged step
+ *   gradients.jsonl           with --log-gradients: norms of each tensor at the same steps
  *   checkpoints/<step>/       model.safetensors and trainer.safetensors
  *   checkpoints/latest        the name of the newest complete one
  *   checkpoints/best          the name of the one with the lowest validation loss
@@ -16,6 +17,7 @@ enum { RUN_PATH = 4096 };
 
 #define RUN_RECIPE "recipe.json"
 #define RUN_LOG "log.jsonl"
+#define RUN_GRADIENTS "gradients.jsonl"
 #define RUN_CHECKPOINTS "checkpoints"
 #define RUN_LATEST "latest"
 #define RUN_BEST "best"

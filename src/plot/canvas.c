@@ -3,19 +3,36 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MOST_COLUMNS = 100, BAR_TICKS = 5 };
+enum { MOST_COLUMNS = 100 };
 
-static const double tick = 4, bar_gap = 8;
+static const double bar_gap = 8, bar_tick_room = 34; /* units of a bar's height for each of its numbers */
+static const double bar_number = 36; /* least room for their width, so that maps below one another are as wide */
 
-cairo_t *canvas_new_for_measuring(void) {
+cairo_t *canvas_new_for_measuring(double scale) {
     cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, 1, 1);
     cairo_t *cr = cairo_create(surface);
     cairo_surface_destroy(surface); /* cr keeps it */
+    cairo_scale(cr, scale, scale);
     return cr;
+}
+
+double canvas_scale(cairo_t *cr) {
+    double x = 1, y = 0;
+    cairo_user_to_device_distance(cr, &x, &y);
+    return x;
+}
+
+double canvas_snap(cairo_t *cr, double place) {
+    double scale = canvas_scale(cr);
+    return round(place * scale) / scale;
 }
 
 void canvas_colour(cairo_t *cr, struct colour colour) {
     cairo_set_source_rgb(cr, colour.red / 255.0, colour.green / 255.0, colour.blue / 255.0);
+}
+
+void canvas_ink(cairo_t *cr) {
+    cairo_set_source_rgb(cr, 0.15, 0.15, 0.15);
 }
 
 /* Hinting would round each letter to pixels, which makes the widths of PNG and SVG differ. */
@@ -67,46 +84,45 @@ void canvas_line(cairo_t *cr, double x0, double y0, double x1, double y1) {
     cairo_stroke(cr);
 }
 
-void canvas_frame(cairo_t *cr, double x, double y, double width, double height) {
+/* Around the box and not on its edge, which belongs to the cells of a map. */
+void canvas_frame(cairo_t *cr, struct box box) {
     cairo_set_line_width(cr, 1);
-    cairo_rectangle(cr, x - 0.5, y - 0.5, width + 1, height + 1);
+    cairo_rectangle(cr, box.x - 0.5, box.y - 0.5, box.width + 1, box.height + 1);
     cairo_stroke(cr);
 }
 
-static void bar_number(int i, double low, double high, char out[NUMBER_BYTES]) {
-    double share = i / (BAR_TICKS - 1.0), value = low * (1 - share) + high * share;
-    snprintf(out, NUMBER_BYTES, "%.3g", value);
+/* ---- the colour bar ---- */
+
+static struct ticks bar_ticks(double height, const struct scale *scale) {
+    return scale_ticks(scale, (int)(height / bar_tick_room));
 }
 
-double canvas_bar_width(cairo_t *cr, double width, double low, double high, double size) {
-    double widest = 0;
-    for (int i = 0; i < BAR_TICKS; i++) {
-        char number[NUMBER_BYTES];
-        bar_number(i, low, high, number);
-        widest = fmax(widest, canvas_text_width(cr, number, size));
-    }
+double canvas_bar_width(cairo_t *cr, double width, double height, const struct scale *scale) {
+    struct ticks ticks = bar_ticks(height, scale);
+    double widest = bar_number;
+    for (int i = 0; i < ticks.count; i++) widest = fmax(widest, canvas_text_width(cr, ticks.text[i], SIZE_TICK));
     return width + bar_gap + widest;
 }
 
-void canvas_bar(cairo_t *cr, double x, double y, double width, double height, double low, double high, double size) {
-    cairo_pattern_t *gradient = cairo_pattern_create_linear(0, y + height, 0, y);
+void canvas_bar(cairo_t *cr, struct box bar, enum colour_map map, const struct scale *scale) {
+    cairo_pattern_t *gradient = cairo_pattern_create_linear(0, bar.y + bar.height, 0, bar.y);
     for (int i = 0; i < COLOUR_ANCHORS; i++) {
-        struct colour c = colour_anchor(i);
+        struct colour c = colour_anchor(map, i);
         cairo_pattern_add_color_stop_rgb(gradient, i / (COLOUR_ANCHORS - 1.0), c.red / 255.0, c.green / 255.0,
                                          c.blue / 255.0);
     }
     cairo_set_source(cr, gradient);
-    cairo_rectangle(cr, x, y, width, height);
+    cairo_rectangle(cr, bar.x, bar.y, bar.width, bar.height);
     cairo_fill(cr);
     cairo_pattern_destroy(gradient);
-    cairo_set_source_rgb(cr, 0.15, 0.15, 0.15);
-    canvas_frame(cr, x, y, width, height);
-    for (int i = 0; i < BAR_TICKS; i++) {
-        char number[NUMBER_BYTES];
-        double at = y + height - round(height * i / (BAR_TICKS - 1.0));
-        bar_number(i, low, high, number);
-        double line = i == 0 ? at + 0.5 : at - 0.5; /* in the frame at both ends */
-        canvas_line(cr, x + width, line, x + width + tick, line);
-        canvas_text(cr, x + width + bar_gap, at, number, size, ALIGN_LEFT, DIRECTION_ACROSS);
+    canvas_ink(cr);
+    canvas_frame(cr, bar);
+    struct ticks ticks = bar_ticks(bar.height, scale);
+    double right = bar.x + bar.width;
+    for (int i = 0; i < ticks.count; i++) {
+        double at = bar.y + bar.height * (1 - scale_place(scale, ticks.value[i]));
+        double line = fmin(fmax(at, bar.y - 0.5), bar.y + bar.height + 0.5);
+        canvas_line(cr, right, line, right + CANVAS_TICK, line);
+        canvas_text(cr, right + bar_gap, at, ticks.text[i], SIZE_TICK, ALIGN_LEFT, DIRECTION_ACROSS);
     }
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <cairo-pdf.h>
 #include <cairo-svg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,15 @@ static cairo_surface_t *svg_create(int width, int height, cairo_write_func_t wri
     return surface;
 }
 
-static cairo_status_t svg_finish(cairo_surface_t *surface, cairo_write_func_t write, void *sink) {
+/* A page of print is measured in points, 72 to an inch; pixels are 96. */
+static cairo_surface_t *pdf_create(int width, int height, cairo_write_func_t write, void *sink) {
+    const double points = 72.0 / 96;
+    cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(write, sink, width * points, height * points);
+    cairo_surface_set_device_scale(surface, points, points);
+    return surface;
+}
+
+static cairo_status_t vector_finish(cairo_surface_t *surface, cairo_write_func_t write, void *sink) {
     (void)write;
     (void)sink;
     cairo_surface_finish(surface);
@@ -34,7 +43,8 @@ static cairo_status_t svg_finish(cairo_surface_t *surface, cairo_write_func_t wr
 
 static const struct plot_format formats[] = {
     {{"png", "pixels, for screens and pages"}, ".png", png_create, png_finish},
-    {{"svg", "lines and letters that stay sharp at any size"}, ".svg", svg_create, svg_finish},
+    {{"pdf", "for print"}, ".pdf", pdf_create, vector_finish},
+    {{"svg", "lines and letters that stay sharp at any size"}, ".svg", svg_create, vector_finish},
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };

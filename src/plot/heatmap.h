@@ -1,11 +1,15 @@
 /*
- * Heat maps: numbers in, a picture file or text out. Nothing here knows where the numbers come from.
+ * Heat maps: numbers in, a panel of a page or text out. Nothing here knows where the numbers come from.
  *
- * Every function refuses an empty grid, an empty map and a bar without length with a sentence. Values outside
- * low..high are drawn as the nearer end, NaN as grey and, in text, as "?". Labels may be any bytes.
+ * An empty grid, an empty map and a bar without length are refused with a sentence. Values outside the bar are drawn as
+ * its nearer end, what it cannot hold (NaN, and on a logarithmic bar what is not above 0) as grey and, in text, as "?".
+ * Labels may be any bytes.
  */
 #ifndef CH_PLOT_HEATMAP_H
 #define CH_PLOT_HEATMAP_H
+
+#include "plot/colour.h"
+#include "plot/scale.h"
 
 #include "clearhead.h"
 
@@ -17,23 +21,42 @@ struct heatmap {
     const char *title;            /* NULL: none */
 };
 
+/* The content of a panel_maps. */
 struct heatmap_grid {
     int count;
     const struct heatmap *map;   /* count of them */
     const char *x_axis, *y_axis; /* what columns and rows are; NULL: not said */
-    const char *title;           /* NULL: none */
-    double low, high;            /* the ends of the colour bar */
+    struct scale bar;            /* from the one end of the colours to the other */
+    enum colour_map colours;
+    double aspect; /* height of a map by its width; 0: its cells are square */
+    bool sampled;  /* where cells are too many, one stands for its neighbours; else their mean does */
 };
-
-/* Draws all maps into one picture; the ending of path chooses the format (see plot/format.h). The file appears
- * whole or not at all, and an old one survives a failure. */
-ch_status plot_heatmaps(const struct heatmap_grid *grid, const char *path, ch_error *error);
-
-/* The same for a terminal that is `columns` wide (20 at least, less counts as 20): no line is wider. With
- * CH_COLOURS_NONE it is plain ASCII. The caller frees *out with ch_string_free. */
-ch_status text_heatmap(const struct heatmap_grid *grid, ch_colours colours, int columns, char **out, ch_error *error);
 
 /* One map as a table of numbers, laid out as the lesson prints it. The caller frees *out with ch_string_free. */
 ch_status text_table(const struct heatmap *map, char **out, ch_error *error);
+
+/* ---- what the files of heat maps share ---- */
+
+/* The sentence for a map or a grid that cannot be drawn. */
+ch_status heatmap_check(const struct heatmap *map, ch_error *error);
+ch_status heatmap_grid_check(const struct heatmap_grid *grid, ch_error *error);
+
+/* The most rows and columns of any map of the grid. */
+void heatmap_grid_extent(const struct heatmap_grid *grid, int *rows, int *cols);
+
+/* How many values make a cell, down and across. */
+struct cell_step {
+    int row, col;
+};
+
+/* The place on the bar, 0..1, of the cell whose first value is (row, col); NaN where it has no value. */
+double heatmap_cell(const struct heatmap_grid *grid, const struct heatmap *map, int row, int col,
+                    struct cell_step step);
+
+/* n / step, rounded up: how many cells of `step` values n values make. */
+int divide_up(int n, int step);
+
+/* What a cell stands for, as a sentence's words: "the mean of 2 x 3 values". */
+void heatmap_step_text(const struct heatmap_grid *grid, struct cell_step step, char *out, size_t size);
 
 #endif

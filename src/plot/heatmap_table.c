@@ -4,7 +4,7 @@
  *               src:  7     2     9     0     4     6
  * generated 6         0.01  0.01  0.02  0.03  0.05  0.88
  */
-#include "plot/cells.h"
+#include "base/error.h"
 #include "plot/heatmap.h"
 #include "plot/label.h"
 #include "plot/text_out.h"

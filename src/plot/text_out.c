@@ -23,6 +23,15 @@ void text_out_pad(struct text_out *out, int column) {
     while (out->column < column) text_out_add(out, " ", 1);
 }
 
+void text_out_label(struct text_out *out, const char *text, int columns, enum label_set set) {
+    struct label label = label_clean(text, columns, set);
+    text_out_add(out, label.text, label.width);
+}
+
+enum label_set text_out_set(ch_colours colours) {
+    return colours == CH_COLOURS_NONE ? LABEL_ASCII : LABEL_UTF8;
+}
+
 void text_out_newline(struct text_out *out) {
     append(out, "\n", 1);
     out->column = 0;
@@ -46,7 +55,7 @@ ch_status text_out_finish(struct text_out *out, char **text, ch_error *error) {
     *text = NULL;
     if (out->failed) {
         mem_free(out->text);
-        return fail_memory(error, "the text of a heat map");
+        return fail_memory(error, "the text of a figure");
     }
     *text = out->text;
     return CH_OK;

@@ -3,6 +3,7 @@
 #define CH_PLOT_TEXT_OUT_H
 
 #include "clearhead.h"
+#include "plot/label.h"
 
 struct text_out {
     char *text;
@@ -16,6 +17,10 @@ void text_out_add(struct text_out *out, const char *text, int width);
 /* Blanks up to a column; nothing if it is reached already. */
 void text_out_pad(struct text_out *out, int column);
 void text_out_newline(struct text_out *out);
+/* Any bytes as a label of at most `columns` columns. */
+void text_out_label(struct text_out *out, const char *text, int columns, enum label_set set);
+/* The characters that go with colours: plain ASCII without any. */
+enum label_set text_out_set(ch_colours colours);
 /* ASCII words, wrapped at `columns`, and a newline. */
 void text_out_words(struct text_out *out, const char *words, int columns);
 /* Hands the text over, or frees it and fails. */

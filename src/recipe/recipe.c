@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum type { WHOLE, NUMBER, CHOICE };
+enum type { WHOLE, NUMBER, CHOICE, SWITCH };
 
 /* One row: what the user sees, where the value lives, and what values it takes. */
 struct row {
@@ -30,6 +30,8 @@ struct row {
     { {name, value, standard, help, group}, NUMBER, FIELD(field), least, most, below_most, NULL, NULL }
 #define CHOICE_ROW(name, field, standard, value, variants, help, group)                                                \
     { {name, value, standard, help, group}, CHOICE, FIELD(field), 0, 0, false, variants, name }
+#define SWITCH_ROW(name, field, help, group)                                                                           \
+    { {name, NULL, "off", help, group}, SWITCH, FIELD(field), 0, 0, false, NULL, NULL }
 
 static const struct row table[] = {
     CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse or copy", "data"),
@@ -68,6 +70,8 @@ static const struct row table[] = {
     WHOLE_ROW("validation", validation, "500", 0, 1e6,
               "held-out examples that choose the best checkpoint, which becomes the result; 0: the last step is",
               "run"),
+    SWITCH_ROW("log-gradients", log_gradients,
+               "write gradient and update norms of every tensor, too, at logged steps (gradients.jsonl)", "run"),
 };
 _Static_assert(sizeof table / sizeof *table == RECIPE_OPTIONS, "RECIPE_OPTIONS counts the rows of the table");
 
@@ -123,9 +127,18 @@ static ch_status set_choice(ch_recipe *recipe, const struct row *row, const char
     return CH_OK;
 }
 
+static ch_status set_switch(ch_recipe *recipe, const struct row *row, const char *text, ch_error *error) {
+    bool on = strcmp(text, "on") == 0;
+    if (!on && strcmp(text, "off") != 0)
+        return fail(error, CH_USAGE, "%s: expected off or on, found '%s'", row->option.name, text);
+    *(bool *)((char *)recipe + row->field) = on;
+    return CH_OK;
+}
+
 static ch_status set_row(ch_recipe *recipe, const struct row *row, const char *text, ch_error *error) {
     ch_status status = row->type == WHOLE    ? set_whole(recipe, row, text, error)
                        : row->type == NUMBER ? set_number(recipe, row, text, error)
+                       : row->type == SWITCH ? set_switch(recipe, row, text, error)
                                              : set_choice(recipe, row, text, error);
     if (status == CH_OK) snprintf(recipe->text[row - table], RECIPE_TEXT, "%s", text);
     return status;
@@ -175,14 +188,19 @@ int recipe_threads(const ch_recipe *recipe) {
     return recipe->threads ? (int)recipe->threads : parallel_default_threads();
 }
 
+ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error) {
+    if (recipe->position != &position_sinusoidal || recipe->d_model % 2 == 0) return CH_OK;
+    return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
+                (long long)recipe->d_model);
+}
+
 ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
     long long d_model = (long long)recipe->d_model, heads = (long long)recipe->heads;
     if (d_model % heads)
         return fail(error, CH_USAGE, "d-model %lld is not divisible by heads %lld: each head gets d-model / heads",
                     d_model, heads);
-    if (recipe->position == &position_sinusoidal && d_model % 2)
-        return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
-                    d_model);
+    ch_status status = recipe_check_width(recipe, error);
+    if (status != CH_OK) return status;
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
                     (long long)recipe->max_len);

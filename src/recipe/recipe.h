@@ -16,7 +16,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 27, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 28, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -45,6 +45,7 @@ struct ch_recipe {
     const struct rng_variant *rng;
     /* run */
     int64_t threads, log_every, save_every, validation;
+    bool log_gradients;
 
     char text[RECIPE_OPTIONS][RECIPE_TEXT]; /* of each row of the table */
 };
@@ -53,6 +54,9 @@ struct ch_recipe {
 struct js_value *recipe_to_json(const ch_recipe *recipe);
 /* Sets what the object holds. where: the file, for the sentence. On an error the recipe is unchanged. */
 ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, const char *where, ch_error *error);
+
+/* The part of ch_recipe_check that concerns the width and the positions alone. */
+ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error);
 
 /* The recipe's examples, for one use; torch: drawn by PyTorch's generator, NULL: by Philox. */
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch);

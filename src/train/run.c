@@ -27,11 +27,14 @@ static ch_status open_folder(struct ch_trainer *t, const char *folder, ch_error 
     ch_status status = file_make_folder(folder, error);
     if (status == CH_OK) status = write_recipe(t, error);
     if (status == CH_OK) status = run_path(path, folder, RUN_LOG, error);
-    return status == CH_OK ? log_open(&t->log, path, t->step, error) : status;
+    if (status == CH_OK) status = log_open(&t->log, path, t->step, error);
+    if (status != CH_OK || !t->recipe.log_gradients) return status;
+    status = run_path(path, folder, RUN_GRADIENTS, error);
+    return status == CH_OK ? log_open(&t->gradients, path, t->step, error) : status;
 }
 
 static ch_status refuse_old_run(const char *folder, ch_error *error) {
-    static const char *const traces[] = {RUN_RECIPE, RUN_MODEL, RUN_LOG, RUN_CHECKPOINTS};
+    static const char *const traces[] = {RUN_RECIPE, RUN_MODEL, RUN_LOG, RUN_GRADIENTS, RUN_CHECKPOINTS};
     for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
         char path[RUN_PATH];
         ch_status status = run_path(path, folder, traces[i], error);
@@ -169,7 +172,8 @@ static ch_status save_result(struct ch_trainer *t, ch_error *error) {
 static ch_status record(struct ch_trainer *t, ch_step *step, ch_error *error) {
     bool save = step->step % t->recipe.save_every == 0 || step->step == step->steps;
     ch_status status = save ? validate(t, step, error) : CH_OK;
-    if (status == CH_OK && (save || step->log)) status = write_log(t, step, error);
+    if (status == CH_OK && trainer_logs(t, step->step)) status = write_log(t, step, error);
+    if (status == CH_OK && trainer_logs(t, step->step)) status = signals_write(t, error);
     return status == CH_OK && save ? checkpoint_save(t, error) : status;
 }
 

@@ -53,6 +53,7 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
     memory.parameters = mem_times(model->params.block, sizeof(real));
     memory.gradients = mem_times(block, lanes);
     memory.moments = mem_times(block, (uint64_t)recipe->optimizer->moments);
+    if (recipe->log_gradients) memory.gradients = mem_plus(memory.gradients, block); /* the parameters before a step */
     uint64_t rows = mem_times((uint64_t)limits.sequences, (uint64_t)limits.source + (uint64_t)limits.target);
     memory.batches =
         mem_plus(mem_times(mem_times(rows, 4 * sizeof(int)), lanes),
@@ -77,6 +78,7 @@ static ch_status new_state(struct ch_trainer *t, ch_error *error) {
         complete = complete && (t->moment[m] = params_new_block(&t->model->params));
     for (int lane = 0; lane < t->lanes; lane++)
         complete = complete && (t->grad[lane] = params_new_block(&t->model->params));
+    if (t->recipe.log_gradients) complete = complete && (t->before = params_new_block(&t->model->params));
     t->chunks = (int)((t->model->params.trained + CHUNK - 1) / CHUNK);
     t->chunk_norm = mem_new((size_t)t->chunks, sizeof *t->chunk_norm);
     return complete && t->chunk_norm ? CH_OK : fail_memory(error, "the optimiser's state");
@@ -121,7 +123,7 @@ ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **out, ch_error
     struct ch_trainer *t = mem_new(1, sizeof *t);
     if (!t) return fail_memory(error, "a trainer");
     t->recipe = *recipe;
-    t->log.descriptor = -1;
+    t->log.descriptor = t->gradients.descriptor = -1;
     t->saved_step = t->best_step = -1;
     t->shards = shards_of(recipe);
     t->lanes = least(TRAIN_LANES, t->shards);
@@ -138,6 +140,7 @@ ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **out, ch_error
 void ch_trainer_free(ch_trainer *t) {
     if (!t) return;
     log_close(&t->log);
+    log_close(&t->gradients);
     mem_free(t->folder);
     for (int m = 0; m < MOST_MOMENTS; m++) mem_free_aligned(t->moment[m]);
     for (int lane = 0; lane < TRAIN_LANES; lane++) {
@@ -145,6 +148,7 @@ void ch_trainer_free(ch_trainer *t) {
         shard_free(&t->lane[lane]);
     }
     mem_free(t->chunk_norm);
+    mem_free_aligned(t->before);
     examples_release(&t->examples);
     examples_release(&t->held_out);
     ch_model_free(t->model);
@@ -244,6 +248,15 @@ static void update_parameters(struct ch_trainer *t, double norm) {
     parallel_for(t->chunks, t->threads, update_chunk, &update);
 }
 
+/* Step 1, every log-every steps, and the last. */
+static bool shown(const ch_recipe *recipe, int64_t step) {
+    return step == 1 || step % recipe->log_every == 0 || step == recipe->steps;
+}
+
+bool trainer_logs(const struct ch_trainer *t, int64_t step) {
+    return shown(&t->recipe, step) || step % t->recipe.save_every == 0;
+}
+
 static double seconds_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -262,6 +275,7 @@ ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
         t->torch = before;
         return status;
     }
+    if (trainer_logs(t, t->step + 1)) signals_keep(t);
     update_parameters(t, norm);
     t->step++;
     int64_t steps = t->recipe.steps;
@@ -273,6 +287,6 @@ ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
                      .next_lr = rate_of(t, t->step + 1),
                      .validation_loss = (double)NAN,
                      .seconds = seconds_now() - started,
-                     .log = t->step == 1 || t->step % t->recipe.log_every == 0 || t->step == steps};
+                     .log = shown(&t->recipe, t->step)};
     return CH_OK;
 }

@@ -24,7 +24,8 @@ struct ch_trainer {
     int chunks;
 
     char *folder; /* of the run; NULL: nothing is written */
-    struct log log;
+    struct log log, gradients;
+    real *before;       /* (trained) with log-gradients: the parameters before the last logged step; else NULL */
     int64_t saved_step; /* of the newest checkpoint; -1: none */
 
     struct ch_examples held_out; /* for validation; none when the recipe asks for none */
@@ -44,6 +45,14 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
 /* The sentence for a step that is not finite: names the first tensor, in the order of computation, that is not. */
 ch_status trainer_blame(struct ch_trainer *trainer, const struct torch_rng *before, double loss, double norm,
                         ch_error *error);
+
+/* Whether a step leaves a line in the log: one that is shown, or one that is validated. */
+bool trainer_logs(const struct ch_trainer *trainer, int64_t step);
+
+/* With log-gradients, around the update of a logged step: keeps the parameters as they are, and afterwards writes the
+ * norms of each tensor's gradient (before clipping) and change as a line of gradients.jsonl. Without, nothing. */
+void signals_keep(struct ch_trainer *trainer);
+ch_status signals_write(struct ch_trainer *trainer, ch_error *error);
 
 /* The pass of a step, without arena and gradient. */
 struct pass trainer_pass(struct ch_trainer *trainer, int64_t step);

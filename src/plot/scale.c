@@ -1,0 +1,131 @@
+#include "plot/scale.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double slack = 1e-9; /* of a step: a tick at the very end of a scale may miss it by rounding */
+
+struct scale scale_of(double low, double high, bool log) {
+    double least = fmin(low, high), most = fmax(low, high);
+    if (!isfinite(least) || !isfinite(most) || (log && !(least > 0))) return (struct scale){log ? 0.1 : 0, 1, log};
+    if (log && most / least < 1.1) return (struct scale){least / 2, most * 2, log};
+    if (!log && most - least <= fmax(1e-6 * fmax(fabs(least), fabs(most)), 1e-300)) {
+        double room = fmax(fabs(most), 1) / 2;
+        return (struct scale){least - room, most + room, log};
+    }
+    if (!log && !isfinite(most - least)) return (struct scale){least / 2, most / 2, log};
+    return (struct scale){least, most, log};
+}
+
+double scale_place(const struct scale *scale, double value) {
+    /* Halves, because high - low can be more than a double holds. */
+    if (!scale->log) return (value / 2 - scale->low / 2) / (scale->high / 2 - scale->low / 2);
+    double whole = log(scale->high) - log(scale->low);
+    return value > 0 ? (log(value) - log(scale->low)) / whole : (double)NAN;
+}
+
+/* ---- steps of a linear scale ---- */
+
+/* The smallest of 1, 2, 5 x 10^n that is at least `least`. */
+static double round_step(double least) {
+    double unit = pow(10, floor(log10(least)));
+    static const double factor[] = {1, 2, 5};
+    for (int i = 0; i < 3; i++)
+        if (unit * factor[i] >= least * (1 - slack)) return unit * factor[i];
+    return unit * 10;
+}
+
+/* The step at which at most `most` ticks lie on the scale. */
+static double linear_step(const struct scale *scale, int most) {
+    double step = round_step((scale->high - scale->low) / most);
+    while (floor(scale->high / step + slack) - ceil(scale->low / step - slack) + 1 > most)
+        step = round_step(step * 1.5);
+    return step;
+}
+
+/* Digits behind the point that tell the multiples of a step apart. */
+static int decimals(double step) {
+    double digits = -floor(log10(step) + slack);
+    return digits > 0 ? (int)digits : 0;
+}
+
+static void linear_text(double value, double step, double largest, char out[NUMBER_BYTES]) {
+    if (largest >= 1e7 || step < 1e-5)
+        snprintf(out, NUMBER_BYTES, "%.3g", value);
+    else
+        snprintf(out, NUMBER_BYTES, "%.*f", decimals(step), value);
+}
+
+static struct ticks linear_ticks(const struct scale *scale, int most) {
+    struct ticks ticks = {0};
+    double step = linear_step(scale, most), first = ceil(scale->low / step - slack);
+    double largest = fmax(fabs(scale->low), fabs(scale->high));
+    for (int i = 0; i < most; i++) {
+        double value = (first + i) * step;
+        if (value > scale->high + slack * step) break;
+        if (fabs(value) < slack * step) value = 0; /* no "-0" */
+        ticks.value[ticks.count] = fmin(fmax(value, scale->low), scale->high);
+        linear_text(value, step, largest, ticks.text[ticks.count++]);
+    }
+    return ticks;
+}
+
+/* ---- steps of a logarithmic scale ---- */
+
+static void log_text(double value, char out[NUMBER_BYTES]) {
+    if (value >= 1e-3 * (1 - slack) && value < 1e5)
+        snprintf(out, NUMBER_BYTES, "%.*f", decimals(value), value);
+    else
+        snprintf(out, NUMBER_BYTES, "%.0fe%d", value / pow(10, floor(log10(value) + slack)),
+                 (int)floor(log10(value) + slack));
+}
+
+/* Adds factor x 10^n for each factor and every `stride`-th power; false if there is no room for all. */
+static bool log_fill(const struct scale *scale, const double *factor, int factors, int stride, int most,
+                     struct ticks *ticks) {
+    int first = (int)floor(log10(scale->low) - slack), last = (int)ceil(log10(scale->high) + slack);
+    ticks->count = 0;
+    for (int power = first; power <= last; power++) {
+        if (power % stride != 0) continue;
+        for (int f = 0; f < factors; f++) {
+            double value = power < 0 ? factor[f] / pow(10, -power) : factor[f] * pow(10, power);
+            if (value < scale->low * (1 - slack) || value > scale->high * (1 + slack)) continue;
+            if (ticks->count == most) return false;
+            ticks->value[ticks->count] = value;
+            log_text(value, ticks->text[ticks->count++]);
+        }
+    }
+    return true;
+}
+
+static struct ticks log_ticks(const struct scale *scale, int most) {
+    static const double fine[] = {1, 2, 5}, coarse[] = {1, 3}, one[] = {1};
+    struct ticks ticks = {0};
+    if (log_fill(scale, fine, 3, 1, most, &ticks)) {
+        /* Less than a factor of two or so: the round numbers of a linear scale are finer. */
+        if (ticks.count >= 2) return ticks;
+        struct scale linear = {scale->low, scale->high, false};
+        return linear_ticks(&linear, most);
+    }
+    if (log_fill(scale, coarse, 2, 1, most, &ticks)) return ticks;
+    for (int stride = 1; !log_fill(scale, one, 1, stride, most, &ticks);) stride++;
+    return ticks;
+}
+
+struct ticks scale_ticks(const struct scale *scale, int most) {
+    int room = most < 2 ? 2 : most > MOST_TICKS ? MOST_TICKS : most;
+    return scale->log ? log_ticks(scale, room) : linear_ticks(scale, room);
+}
+
+struct scale scale_rounded(struct scale scale) {
+    if (scale.log) {
+        /* 1, 2 or 5 times a power of ten below and above */
+        double low = pow(10, floor(log10(scale.low) + slack));
+        double lower = scale.low >= 5 * low * (1 - slack) ? 5 : scale.low >= 2 * low * (1 - slack) ? 2 : 1;
+        return (struct scale){low * lower, round_step(scale.high), true};
+    }
+    double step = linear_step(&scale, 6);
+    double low = floor(scale.low / step + slack) * step, high = ceil(scale.high / step - slack) * step;
+    return (struct scale){low, high, false};
+}

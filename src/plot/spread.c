@@ -1,0 +1,154 @@
+#include "plot/spread.h"
+#include "base/error.h"
+#include "plot/numbers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- measuring ---- */
+
+static int rising(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Linear between the two nearest values: type 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996.
+ */
+static double quantile(const double *sorted, size_t count, double share) {
+    double place = share * (double)(count - 1);
+    size_t below = (size_t)place;
+    if (below + 1 >= count) return sorted[count - 1];
+    return sorted[below] + (sorted[below + 1] - sorted[below]) * (place - (double)below);
+}
+
+void spread_measure(double *value, size_t count, struct spread *spread) {
+    static const double share[SPREAD_QUANTILES] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
+    double sum = 0, squares = 0;
+    qsort(value, count, sizeof *value, rising);
+    for (size_t i = 0; i < count; i++) sum += value[i];
+    spread->count = (int64_t)count;
+    spread->mean = sum / (double)count;
+    for (size_t i = 0; i < count; i++) squares += (value[i] - spread->mean) * (value[i] - spread->mean);
+    spread->deviation = sqrt(squares / (double)count);
+    for (int i = 0; i < SPREAD_QUANTILES; i++) spread->quantile[i] = quantile(value, count, share[i]);
+}
+
+struct scale spreads_scale(const struct spreads *spreads) {
+    double low = 0, high = 0;
+    for (int i = 0; i < spreads->count; i++) {
+        low = fmin(low, spreads->row[i].quantile[0]);
+        high = fmax(high, spreads->row[i].quantile[SPREAD_QUANTILES - 1]);
+    }
+    return scale_rounded(scale_of(low, high, false));
+}
+
+void spread_number(double value, char out[NUMBER_BYTES]) {
+    double size = fabs(value);
+    if (size == 0)
+        snprintf(out, NUMBER_BYTES, "0");
+    else
+        snprintf(out, NUMBER_BYTES, size < 1e-4 || size >= 1e4 ? "%.0e" : size < 1 ? "%.4f" : "%.3f", value);
+}
+
+/* ---- text ---- */
+
+enum { LONGEST_NAME = 40, NUMBER_COLUMNS = 8, LEAST_STRIP = 10 };
+
+static int cell_of(const struct scale *scale, double value, int cells) {
+    return (int)fmin(fmax(round(scale_place(scale, value) * (cells - 1)), 0), cells - 1);
+}
+
+/* "  .--[==|===]---.  " */
+static void put_strip(struct text_out *out, const struct spread *row, const struct scale *scale, int cells) {
+    int at[SPREAD_QUANTILES];
+    for (int i = 0; i < SPREAD_QUANTILES; i++) at[i] = cell_of(scale, row->quantile[i], cells);
+    for (int c = 0; c < cells; c++) {
+        const char *glyph = " ";
+        if (c >= at[0] && c <= at[6]) glyph = ".";
+        if (c >= at[1] && c <= at[5]) glyph = "-";
+        if (c >= at[2] && c <= at[4]) glyph = "=";
+        if (c == at[3]) glyph = "|";
+        text_out_add(out, glyph, 1);
+    }
+}
+
+static void put_number(struct text_out *out, const char *text, int end) {
+    struct label label = label_clean(text, NUMBER_COLUMNS, LABEL_ASCII);
+    text_out_pad(out, end - label.width);
+    text_out_add(out, label.text, label.width);
+}
+
+static void text(struct text_out *out, const void *content, ch_colours colours, int columns) {
+    const struct spreads *spreads = content;
+    struct scale scale = spreads_scale(spreads);
+    int name = 0, most = columns / 3 < LONGEST_NAME ? columns / 3 : LONGEST_NAME;
+    for (int i = 0; i < spreads->count; i++) {
+        int width = label_clean(spreads->row[i].name, most, text_out_set(colours)).width;
+        name = width > name ? width : name;
+    }
+    int strip = columns - name - 2 - 2 * (NUMBER_COLUMNS + 1);
+    bool numbered = strip >= LEAST_STRIP;
+    if (!numbered) strip = columns - name - 2;
+    for (int i = -1; i < spreads->count; i++) {
+        char mean[NUMBER_BYTES] = "mean", deviation[NUMBER_BYTES] = "dev.";
+        if (i >= 0) {
+            text_out_label(out, spreads->row[i].name, most, text_out_set(colours));
+            text_out_pad(out, name + 1);
+            put_strip(out, &spreads->row[i], &scale, strip);
+            spread_number(spreads->row[i].mean, mean);
+            spread_number(spreads->row[i].deviation, deviation);
+        } else {
+            char low[NUMBER_BYTES], high[NUMBER_BYTES];
+            snprintf(low, sizeof low, "%.3g", scale.low);
+            snprintf(high, sizeof high, "%.3g", scale.high);
+            text_out_pad(out, name + 1);
+            text_out_label(out, low, strip / 2, LABEL_ASCII);
+            put_number(out, high, name + 1 + strip);
+        }
+        if (numbered) put_number(out, mean, name + 1 + strip + NUMBER_COLUMNS + 1);
+        if (numbered) put_number(out, deviation, columns - 1);
+        text_out_newline(out);
+    }
+    text_out_words(
+        out, "a row: . from the smallest value to the largest, - the middle 90 %, = the middle half, | the median",
+        columns);
+}
+
+/* ---- the panel ---- */
+
+static ch_status check(const void *content, ch_error *error) {
+    const struct spreads *spreads = content;
+    if (spreads->count >= 1) return CH_OK;
+    return fail(error, CH_USAGE, "cannot draw distributions: expected at least one row, found %d", spreads->count);
+}
+
+static struct js_value *row_numbers(const struct spread *row) {
+    static const char *const names[SPREAD_QUANTILES] = {"min", "q05", "q25", "median", "q75", "q95", "max"};
+    struct js_value *object = js_new_object();
+    bool complete =
+        object && js_set(object, "name", numbers_text(row->name)) && js_set(object, "count", js_new_int(row->count)) &&
+        js_set(object, "mean", js_new_double(row->mean)) && js_set(object, "deviation", js_new_double(row->deviation));
+    for (int i = 0; i < SPREAD_QUANTILES && complete; i++)
+        complete = js_set(object, names[i], js_new_double(row->quantile[i]));
+    return numbers_finish(object, complete);
+}
+
+static struct js_value *numbers(const void *content) {
+    const struct spreads *spreads = content;
+    struct js_value *object = js_new_object(), *list = js_new_array();
+    bool complete = object && list;
+    for (int i = 0; i < spreads->count && complete; i++) complete = js_add(list, row_numbers(&spreads->row[i]));
+    if (complete) return numbers_finish(object, js_set(object, "rows", list));
+    js_free(list);
+    return numbers_finish(object, false);
+}
+
+const struct panel_kind panel_spreads = {
+    .name = "distributions",
+    .check = check,
+    .height = spreads_height,
+    .draw = spreads_draw,
+    .text = text,
+    .numbers = numbers,
+};
