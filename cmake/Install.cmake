@@ -1,0 +1,22 @@
+# What `cmake --install` puts where: header, both libraries, the command, and how others find them.
+include(CMakePackageConfigHelpers)
+set(ch_package ${CMAKE_INSTALL_LIBDIR}/cmake/clearhead)
+
+install(FILES include/clearhead.h TYPE INCLUDE)
+install(TARGETS clearhead RUNTIME)
+install(TARGETS ch_static ARCHIVE)
+install(TARGETS ch_shared EXPORT clearhead LIBRARY)
+set_target_properties(ch_shared PROPERTIES EXPORT_NAME clearhead)
+
+# find_package(clearhead) gives the target clearhead::clearhead.
+install(EXPORT clearhead NAMESPACE clearhead:: FILE clearhead-targets.cmake DESTINATION ${ch_package})
+configure_package_config_file(cmake/clearhead-config.cmake.in ${CMAKE_BINARY_DIR}/clearhead-config.cmake
+  INSTALL_DESTINATION ${ch_package})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/clearhead-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/clearhead-config.cmake ${CMAKE_BINARY_DIR}/clearhead-config-version.cmake
+  DESTINATION ${ch_package})
+
+# pkg-config clearhead; with --static, what the static library stands on.
+file(RELATIVE_PATH ch_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # wherever the tree is moved to
+configure_file(cmake/clearhead.pc.in ${CMAKE_BINARY_DIR}/clearhead.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/clearhead.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

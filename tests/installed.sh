@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# The installed tree: the examples build against it by pkg-config, shared and static, and by CMake, and run; nothing but
+# ch_* is visible in either library, so a program's own `add` stays its own.
+#   installed.sh SOURCE-FOLDER BUILD-FOLDER COMPILER
+set -euo pipefail
+source=$1 build=$2 compiler=$3
+work=$(mktemp -d "${TMPDIR:-/tmp}/clearhead_installed.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cmake --build "$build" --target clearhead ch_shared ch_static >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+cmake --install "$build" --prefix "$work/tree" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+library=$(dirname "$(find "$work/tree" -name libclearhead.a)")
+export PKG_CONFIG_PATH="$library/pkgconfig" LD_LIBRARY_PATH="$library"
+cd "$work"
+
+fail() {
+    printf '%s\n' "$*"
+    exit 1
+}
+
+# ---- names ----
+seen=$(nm -D --defined-only "$library/libclearhead.so" | awk '{ print $NF }' | grep -v '^ch_' || true)
+[ -z "$seen" ] || fail "the shared library shows other names than ch_*: $seen"
+seen=$(nm --extern-only --defined-only "$library/libclearhead.a" | awk 'NF == 3 { print $3 }' | grep -v '^ch_' || true)
+[ -z "$seen" ] || fail "the static library shows other names than ch_*: $seen"
+
+# ---- examples ----
+warnings="-std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Werror"
+model="$source/tests/data/lesson_tiny_model.safetensors"
+
+# check_examples FOLDER: what they print.
+check_examples() {
+    [ "$("$1/train_and_decode" | tail -1)" = "3 1 4 1 5 -> 5 1 4 1 3" ] || fail "$1: train_and_decode: $("$1/train_and_decode")"
+    "$1/attention_map" "$model" 3 1 4 1 | tail -1 | grep -q '^reversing: ' || fail "$1: attention_map: $("$1/attention_map" "$model" 3 1 4 1)"
+    [ "$("$1/decode_threads" "$model" | grep -c ': 100 of 100 reversed')" = 4 ] || fail "$1: decode_threads: $("$1/decode_threads" "$model")"
+}
+
+# by_pkg_config FOLDER OPTIONS-FOR-PKG-CONFIG LINK-OPTIONS
+by_pkg_config() {
+    mkdir "$1"
+    for example in train_and_decode attention_map decode_threads; do
+        # shellcheck disable=SC2046,SC2086
+        "$compiler" $warnings $(pkg-config --cflags clearhead) "$source/examples/$example.c" $3 \
+            $(pkg-config --libs $2 clearhead) -pthread -o "$1/$example"
+    done
+    check_examples "$1"
+}
+by_pkg_config shared "" ""
+ldd shared/attention_map | grep -q "$library/libclearhead.so.0" || fail "the shared library was not the one that was used"
+mkdir static_only && cp "$library/libclearhead.a" static_only/
+by_pkg_config static --static -Lstatic_only
+! ldd static/attention_map | grep -q libclearhead || fail "the static program needs the shared library"
+
+mkdir cmake
+cat >cmake/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.25)
+project(outside LANGUAGES C)
+find_package(clearhead 0.1 REQUIRED)
+find_package(Threads REQUIRED)
+foreach(example train_and_decode attention_map decode_threads)
+  add_executable(\${example} $source/examples/\${example}.c)
+  target_link_libraries(\${example} clearhead::clearhead Threads::Threads)
+endforeach()
+END
+cmake -S cmake -B cmake/build -DCMAKE_PREFIX_PATH="$work/tree" -DCMAKE_C_COMPILER="$compiler" >log 2>&1 &&
+    cmake --build cmake/build >log 2>&1 || { cat log; exit 1; }
+check_examples cmake/build
+
+# ---- a program with an `add` of its own ----
+cat >own_add.c <<'END'
+#include <clearhead.h>
+int add(int a, int b);
+int calls;
+int add(int a, int b) { return calls++, a + b; }
+int main(void) {
+    ch_error error;
+    ch_recipe *recipe;
+    ch_trainer *trainer;
+    ch_step step;
+    if (ch_recipe_new(&recipe, &error) || ch_trainer_new(recipe, NULL, &trainer, &error)) return 1;
+    if (ch_trainer_step(trainer, &step, &error)) return 1;
+    ch_trainer_free(trainer);
+    ch_recipe_free(recipe);
+    return calls;
+}
+END
+for link in "" -Lstatic_only; do
+    # shellcheck disable=SC2046,SC2086
+    "$compiler" $(pkg-config --cflags clearhead) own_add.c $link $(pkg-config --libs --static clearhead) -o own_add
+    ./own_add || fail "the library called the program's own add"
+done
+echo "names, pkg-config (shared, static), CMake, own names: as they should be"
