@@ -304,8 +304,67 @@ static void evaluations_that_make_no_sense(void **state) {
     ch_model_free(model);
 }
 
+/* Logits (steps, V) of teacher forcing on SOS and <pad>s, whose keys are hidden or not. */
+static real *forced_logits(const struct ch_model *model, ch_sequence source, int steps, bool hidden) {
+    struct batch_limits limits = {1, (int)source.length, steps};
+    const struct knockout pads = {.sequence = -1, .query_to = steps, .key_from = 1, .key_to = steps};
+    struct cut cut[] = {{"dec.0.self_attn", &pads, 1}, {"dec.1.self_attn", &pads, 1}};
+    struct pass pass = {.core = &attention_explicit, .cuts = cut, .cut_count = hidden ? 2 : 0};
+    struct workspace workspace;
+    struct batch_buffer sources, targets;
+    ch_error error;
+    check_ok(workspace_new(&workspace, model, &pass, &limits, false, &error), &error);
+    assert_true(batch_buffer_new(&sources, 1, limits.source) && batch_buffer_new(&targets, 1, steps));
+    batch_clear(&sources), batch_clear(&targets);
+    memcpy(batch_add(&sources, limits.source, 0, 0), source.tokens, source.length * sizeof(int));
+    int *token = batch_add(&targets, steps, 0, 0), vocab = ch_vocab_size(&model->vocab);
+    for (int t = 0; t < steps; t++) token[t] = t ? ch_vocab_pad(&model->vocab) : ch_vocab_sos(&model->vocab);
+    pass.params = &model->params;
+    pass.arena = &workspace.arena;
+    const real *logits =
+        model_forward(&pass, model, sources.token, &sources.view, targets.token, &targets.view, &workspace.saved);
+    real *kept = new_reals((size_t)steps * (size_t)vocab);
+    memcpy(kept, logits, (size_t)steps * (size_t)vocab * sizeof *kept);
+    batch_buffer_free(&sources), batch_buffer_free(&targets);
+    workspace_free(&workspace);
+    return kept;
+}
+
+/* The lesson's target mask hides <pad> also where the model itself wrote it. */
+static void generated_padding_is_hidden(void **state) {
+    (void)state;
+    enum { STEPS = 6 };
+    static const int tokens[] = {7, 2, 9};
+    const ch_sequence source = {tokens, 3};
+    ch_recipe *recipe =
+        recipe_of("d-model", "18", "heads", "3", "d-ff", "20", "max-positions", "12", "max-len", "9", NULL);
+    ch_model *model = model_of(recipe);
+    size_t vocab = (size_t)ch_vocab_size(ch_model_vocab(model));
+    values_of(model, "generator.bias")[ch_vocab_pad(ch_model_vocab(model))] = 50; /* it writes nothing else */
+    real *hidden = forced_logits(model, source, STEPS, true), *seen = forced_logits(model, source, STEPS, false);
+    assert_true(worst_difference(hidden, seen, STEPS * vocab) > 1e-3);
+    for (int no_cache = 0; no_cache < 2; no_cache++) {
+        ch_decoder *decoder = decoder_of(
+            model, (ch_decode_options){.max_new = STEPS, .keep_logits = true, .no_cache = no_cache, .threads = 1});
+        ch_answer answer;
+        ch_error error;
+        size_t steps;
+        check_ok(ch_decoder_run(decoder, &source, 1, &answer, &error), &error);
+        assert_int_equal(answer.length, STEPS);
+        for (int t = 0; t < STEPS; t++) assert_int_equal(answer.tokens[t], ch_vocab_pad(ch_model_vocab(model)));
+        const float *logits = ch_decoder_logits(decoder, 0, &steps);
+        for (size_t k = 0; logits && k < STEPS * vocab; k++)
+            assert_true(fabs((double)logits[k] - (double)hidden[k]) <= 1e-5 * fmax(1, fabs((double)hidden[k])));
+        ch_decoder_free(decoder);
+    }
+    free(hidden), free(seen);
+    ch_model_free(model);
+    ch_recipe_free(recipe);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(generated_padding_is_hidden),
         cmocka_unit_test(cached_is_full),
         cmocka_unit_test(shared_heads_decode),
         cmocka_unit_test(batches_and_threads_change_nothing),

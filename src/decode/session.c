@@ -63,8 +63,9 @@ void session_measure(const struct ch_model *model, const struct batch_limits *li
     struct encoder_decoder_saved saved;
     struct decoder_caches shapes = {0};
     *caches = cached ? mem_times(cache_elements(model, limits), sizeof(real)) : 0;
-    *rest = mem_times((uint64_t)limits->sequences * (uint64_t)limits->source,
-                      (uint64_t)model->config.d_model * sizeof(real));
+    uint64_t sequences = (uint64_t)limits->sequences;
+    *rest = mem_plus(mem_times(sequences * (uint64_t)limits->source, (uint64_t)model->config.d_model * sizeof(real)),
+                     mem_times(sequences * (uint64_t)limits->target, sizeof(struct knockout)));
     if (encoder_decoder_saved_new(&saved, &model->net)) {
         if (caches_new(&shapes, model, limits))
             *rest = mem_plus(*rest, measure_arena(model, limits, cached, &saved, &shapes));
@@ -99,7 +100,8 @@ static bool allocate(struct session *s) {
     bool complete = encoder_decoder_saved_new(&s->saved, &s->model->net) && caches_new(&s->caches, s->model, l) &&
                     batch_buffer_new(&s->sources, l->sequences, (int)sources) &&
                     batch_buffer_new(&s->step, l->sequences, (int)steps) &&
-                    batch_buffer_new(&s->last, l->sequences, l->sequences);
+                    batch_buffer_new(&s->last, l->sequences, l->sequences) &&
+                    pad_cuts_new(&s->pads, s->model, (int)(sequences * (size_t)l->target));
     s->memory = mem_new_aligned(sources * (size_t)s->model->config.d_model * sizeof(real));
     s->token = mem_new(sequences * (size_t)l->target, sizeof(int));
     s->length = mem_new(sequences, sizeof(int));
@@ -133,6 +135,7 @@ void session_free(struct session *session) {
     batch_buffer_free(&session->sources);
     batch_buffer_free(&session->step);
     batch_buffer_free(&session->last);
+    pad_cuts_free(&session->pads);
     caches_free(&session->caches);
     mem_free_aligned(session->memory);
     mem_free_aligned(session->cache_block);
@@ -173,12 +176,14 @@ void session_append(struct session *s, int sequence, int token) {
 static void gather_step(struct session *s, const int *active, int count) {
     batch_clear(&s->step);
     batch_clear(&s->last);
+    pad_cuts_clear(&s->pads);
     for (int i = 0; i < count; i++) {
         const int *token = s->token + (size_t)active[i] * (size_t)s->limits.target;
         int length = s->length[active[i]], from = s->cached ? length - 1 : 0;
         int *to = batch_add(&s->step, length - from, from, (uint32_t)active[i]);
         memcpy(to, token + from, (size_t)(length - from) * sizeof *to);
         batch_add(&s->last, 1, length - 1, (uint32_t)active[i]);
+        pad_cuts_add(&s->pads, s->model, i, token, length);
     }
 }
 
@@ -215,6 +220,7 @@ const real *session_logits(struct session *s, const int *active, int count) {
     struct pass pass = inference(s->model, &s->arena);
     gather_step(s, active, count);
     gather_keys(s, active, count);
+    pad_cuts_apply(&s->pads, &pass);
     struct batch sources = s->sources.view; /* of the active ones: their rows lie where they were encoded */
     sources.sequences = count;
     sources.offset = s->cross_offset;

@@ -5,7 +5,7 @@
 #ifndef CH_DECODE_SESSION_H
 #define CH_DECODE_SESSION_H
 
-#include "model/model.h"
+#include "model/pad_cuts.h"
 
 struct session {
     const struct ch_model *model;
@@ -17,6 +17,7 @@ struct session {
     struct batch_buffer last;          /* the last row of each: what predicts the next token */
     real *memory;                      /* (rows of sources, D) */
     int *token, *length;               /* (sequences, target), (sequences): SOS and what was generated */
+    struct pad_cuts pads;
     struct decoder_caches caches;
     real *cache_block;                                            /* all caches */
     int *self_offset, *self_length, *cross_offset, *cross_length; /* where the keys of the active ones lie */

@@ -4,6 +4,7 @@
  */
 #include "inspect/attention.h"
 #include "base/memory.h"
+#include "model/pad_cuts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,25 +74,26 @@ static void fill_batches(struct batch_buffer *sources, struct batch_buffer *targ
 }
 
 static ch_status walk(struct ch_attention *a, const struct ch_model *model, ch_error *error) {
-    static const struct capture nobody = {0};
-    struct capture capture = nobody;
-    capture.wants = wants;
-    capture.map = see_map;
-    capture.context = a;
+    struct capture capture = {.wants = wants, .map = see_map, .context = a};
     struct workspace workspace = {0};
     struct batch_buffer sources = {0}, targets = {0};
+    struct pad_cuts pads = {0};
     struct batch_limits limits = {1, a->columns, a->rows};
     struct pass pass = {.core = &attention_fused, .dropout = DROPOUT_OFF, .capture = &capture};
     ch_status status = workspace_new(&workspace, model, &pass, &limits, false, error);
     if (status != CH_OK) return status;
-    if (batch_buffer_new(&sources, 1, a->columns) && batch_buffer_new(&targets, 1, a->rows)) {
+    if (batch_buffer_new(&sources, 1, a->columns) && batch_buffer_new(&targets, 1, a->rows) &&
+        pad_cuts_new(&pads, model, a->rows)) {
         fill_batches(&sources, &targets, a);
+        pad_cuts_add(&pads, model, 0, targets.token, a->rows);
+        pad_cuts_apply(&pads, &pass);
         pass.params = &model->params;
         pass.arena = &workspace.arena;
         model_forward(&pass, model, sources.token, &sources.view, targets.token, &targets.view, &workspace.saved);
     } else {
         status = fail_memory(error, "a batch");
     }
+    pad_cuts_free(&pads);
     batch_buffer_free(&sources);
     batch_buffer_free(&targets);
     workspace_free(&workspace);
