@@ -1,4 +1,4 @@
-/* eval: how good a model is on examples that it has never seen. */
+/* eval: how good a model is on freshly drawn examples. */
 #include "command.h"
 #include "model.h"
 #include "options.h"

@@ -67,7 +67,8 @@ static int run(int count, char **words) {
 
 int main(int count, char **words) {
     occupy_standard_streams();
-    signal(SIGPIPE, SIG_IGN); /* a reader that went away is seen where it was written to */
+    signal(SIGPIPE, SIG_IGN); /* a reader that went away is seen where it was written to, */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
     int code = run(count > 0 ? count - 1 : 0, words + 1);
     return out_close() || code ? code : EXIT_FAILED;
 }

@@ -39,9 +39,18 @@ static ch_colours colours_of_terminal(void) {
     return ends_in(environment("TERM"), "256color") ? CH_COLOURS_256 : CH_COLOURS_16;
 }
 
+/* Whether the locale says that the terminal takes another encoding. One that says nothing is taken to know UTF-8. */
+static bool knows_utf8(void) {
+    const char *locale = environment("LC_ALL");
+    if (!*locale) locale = environment("LC_CTYPE");
+    if (!*locale) locale = environment("LANG");
+    return !*locale || strcasestr(locale, "utf-8") || strcasestr(locale, "utf8");
+}
+
 bool terminal_colours(const char *choice, ch_colours *colours) {
     bool automatic = strcmp(choice, "auto") == 0, always = strcmp(choice, "always") == 0;
-    bool plain = *environment("NO_COLOR") || strcmp(environment("TERM"), "dumb") == 0 || !isatty(STDOUT_FILENO);
+    bool plain =
+        *environment("NO_COLOR") || strcmp(environment("TERM"), "dumb") == 0 || !knows_utf8() || !isatty(STDOUT_FILENO);
     *colours = always || (automatic && !plain) ? colours_of_terminal() : CH_COLOURS_NONE;
     return automatic || always || strcmp(choice, "never") == 0;
 }

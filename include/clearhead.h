@@ -278,7 +278,8 @@ typedef struct ch_evaluation {
     int64_t exact, total;  /* whole answers that greedy decoding got right */
 } ch_evaluation;
 
-/* Fresh examples, never seen in training, drawn from the recipe's task, lengths and seed. */
+/* Freshly drawn examples of the recipe's task, lengths and seed, from another stream than training's (a short source may
+ * still have been drawn there, too: there are only 10,000 of length 4). */
 CH_API ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t examples, ch_evaluation *result,
                              ch_error *error);
 

@@ -8,6 +8,9 @@ die() {
     exit 1
 }
 
+# Threads that wait should sleep: on a busy machine those that spin take the processor from those that work.
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
+
 # ---- packages ----------------------------------------------------------------------------------
 
 # What each is for; the scripts name the ones that they need.

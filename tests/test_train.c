@@ -360,6 +360,18 @@ static void folders_that_are_refused(void **state) {
     ch_recipe_free(recipe);
 }
 
+/* Two that train in one folder would write into each other's checkpoints. */
+static void a_run_is_locked(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("philox");
+    const char *run = path_in(folder, "locked");
+    ch_trainer *first = trainer_of(recipe, run);
+    check_resume(run, NULL, NULL, CH_FAILED, "locked: another process is training in it", "");
+    ch_trainer_free(first);
+    finish_run(resumed(run));
+    ch_recipe_free(recipe);
+}
+
 /* ---- damaged checkpoints ---- */
 
 static void check_damaged(const char *run, const char *name, const void *bytes, size_t size, const char *says) {
@@ -538,6 +550,7 @@ int main(void) {
         cmocka_unit_test(steps_can_be_extended),
         cmocka_unit_test(changes_that_are_refused),
         cmocka_unit_test(folders_that_are_refused),
+        cmocka_unit_test(a_run_is_locked),
         cmocka_unit_test(damaged_checkpoints_are_refused),
         cmocka_unit_test(impossible_checkpoints_are_refused),
         cmocka_unit_test(the_first_tensor_is_named),

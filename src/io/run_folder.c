@@ -2,9 +2,13 @@
 #include "base/memory.h"
 #include "io/file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 ch_status run_path(char *out, const char *folder, const char *name, ch_error *error) {
     size_t length = strlen(folder);
@@ -30,6 +34,15 @@ ch_status run_checkpoint(char *out, const char *folder, int64_t step, ch_error *
     char name[48];
     snprintf(name, sizeof name, RUN_CHECKPOINTS "/%lld", (long long)step);
     return run_path(out, folder, name, error);
+}
+
+ch_status run_lock(const char *folder, int *descriptor, ch_error *error) {
+    *descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*descriptor < 0) return fail_errno(error, "cannot open %s", folder);
+    if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CH_OK;
+    close(*descriptor);
+    *descriptor = -1;
+    return fail(error, CH_FAILED, "%s: another process is training in it", folder);
 }
 
 enum { LONGEST_NAME = 64 };

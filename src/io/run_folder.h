@@ -28,6 +28,10 @@ enum { RUN_PATH = 4096 };
 ch_status run_path(char *out, const char *folder, const char *name, ch_error *error);
 bool run_exists(const char *path);
 
+/* Keeps other processes from training in the folder until the descriptor is closed, or this process ends. A file
+ * system without locks is taken as it is. */
+ch_status run_lock(const char *folder, int *descriptor, ch_error *error);
+
 /* The folder of a step's checkpoint. */
 ch_status run_checkpoint(char *out, const char *folder, int64_t step, ch_error *error);
 

@@ -7,6 +7,7 @@
 #include "io/safetensors.h"
 #include "nn/attention.h"
 #include "nn/ffn.h"
+#include "nn/limits.h"
 #include "nn/norm.h"
 #include "nn/position.h"
 #include "recipe/recipe.h"

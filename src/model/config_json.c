@@ -140,8 +140,6 @@ static void read_list(struct reader *r, const char *key, int *out, int count, in
     }
 }
 
-enum { MOST_HEADS = 4096, MOST_WIDTH = 1000000 };
-
 static void read_shape(struct reader *outer, const struct js_value *attention, const char *name,
                        struct attention_shape *shape) {
     static const char *const known[] = {"heads", "kv_heads", "d_head", "kv_of_head", "original_head"};
@@ -151,9 +149,9 @@ static void read_shape(struct reader *outer, const struct js_value *attention, c
     refuse_unknown_keys(&r, known, sizeof known / sizeof *known);
     int heads = (int)read_int(&r, "heads", 1, MOST_HEADS), kv_heads = (int)read_int(&r, "kv_heads", 1, heads);
     int d_head = (int)read_int(&r, "d_head", 1, MOST_WIDTH);
-    if (r.status == CH_OK && (int64_t)heads * d_head > 10 * MOST_WIDTH)
+    if (r.status == CH_OK && (int64_t)heads * d_head > MOST_HIDDEN)
         r.status = fail(r.error, CH_FAILED, "%s: '%s': expected heads times d_head to be at most %d, found %d times %d",
-                        r.where, name, 10 * MOST_WIDTH, heads, d_head);
+                        r.where, name, MOST_HIDDEN, heads, d_head);
     if (r.status == CH_OK && !attention_shape_uniform(shape, heads, heads, d_head))
         r.status = fail_memory(r.error, "the model's shapes");
     if (r.status == CH_OK) shape->kv_heads = kv_heads;
@@ -203,12 +201,12 @@ static ch_status read_config(struct config *config, const struct js_value *objec
     config->position = (const struct position_variant *)read_variant(&r, "position", position_row);
     config->ffn = (const struct ffn_variant *)read_variant(&r, "ffn", ffn_row);
     config->d_model = (int)read_int(&r, "d_model", 1, MOST_WIDTH);
-    config->d_ff = (int)read_int(&r, "d_ff", 1, 10 * MOST_WIDTH);
-    config->max_positions = (int)read_int(&r, "max_positions", 2, 10 * MOST_WIDTH);
-    config->symbols = (int)read_int(&r, "symbols", 1, 10 * MOST_WIDTH);
+    config->d_ff = (int)read_int(&r, "d_ff", 1, MOST_HIDDEN);
+    config->max_positions = (int)read_int(&r, "max_positions", 2, MOST_POSITIONS);
+    config->symbols = (int)read_int(&r, "symbols", 1, MOST_SYMBOLS);
     snprintf(config->task, sizeof config->task, "%s", read_text(&r, "task"));
     read_dropout(&r, config);
-    config->layers = (int)read_int(&r, "layers", 1, 10000);
+    config->layers = (int)read_int(&r, "layers", 1, MOST_LAYERS);
     read_shapes(&r, config);
     if (r.status == CH_OK && config->position == &position_sinusoidal && config->d_model % 2)
         r.status = fail(error, CH_FAILED, "%s: 'd_model': expected an even number, found %d", where, config->d_model);
@@ -238,7 +236,7 @@ static ch_status matrix_size(const struct st_file *file, const char *name, int r
             where, tensor ? "wrong number of dimensions of" : "there is no tensor", name);
     for (int d = 0; d < rank; d++) {
         shape[d] = tensor->shape[d];
-        if (shape[d] < 1 || shape[d] > 10 * MOST_WIDTH)
+        if (shape[d] < 1 || shape[d] > MOST_HIDDEN)
             return fail(error, CH_FAILED, "%s: '%s': a dimension of %lld is out of range", where, name,
                         (long long)shape[d]);
     }

@@ -80,7 +80,7 @@ static ch_status read_heads(const struct st_file *file, const char *where, int *
     if (*heads || !text) return CH_OK;
     char *end;
     long value = strtol(text, &end, 10);
-    if (!*text || *end || value < 1 || value > 4096)
+    if (!*text || *end || value < 1 || value > MOST_HEADS)
         return fail(error, CH_FAILED, "%s: metadata 'heads': expected a number of heads, found '%.40s'", where, text);
     *heads = (int)value;
     return CH_OK;

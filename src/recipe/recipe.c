@@ -3,6 +3,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "nn/limits.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -38,13 +39,14 @@ static const struct row table[] = {
     WHOLE_ROW("min-len", min_len, "4", 1, 1e6, "shortest source", "data"),
     WHOLE_ROW("max-len", max_len, "10", 1, 1e6, "longest source", "data"),
 
-    WHOLE_ROW("d-model", d_model, "64", 1, 1e6, "width D of every row", "model"),
-    WHOLE_ROW("heads", heads, "4", 1, 1e6, "attention heads H; must divide d-model", "model"),
-    WHOLE_ROW("d-ff", d_ff, "256", 1, 1e7, "width F of the feed-forward networks", "model"),
-    WHOLE_ROW("layers", layers, "2", 1, 1e4, "layers of the encoder and of the decoder", "model"),
+    WHOLE_ROW("d-model", d_model, "64", 1, MOST_WIDTH, "width D of every row", "model"),
+    WHOLE_ROW("heads", heads, "4", 1, MOST_HEADS, "attention heads H; must divide d-model", "model"),
+    WHOLE_ROW("d-ff", d_ff, "256", 1, MOST_HIDDEN, "width F of the feed-forward networks", "model"),
+    WHOLE_ROW("layers", layers, "2", 1, MOST_LAYERS, "layers of the encoder and of the decoder", "model"),
     NUMBER_ROW("dropout", dropout, "RATE", "0.1", 0, 1, true,
                "share of elements that training drops, from 0 to below 1", "model"),
-    WHOLE_ROW("max-positions", max_positions, "64", 2, 1e7, "longest sequence that the model can take", "model"),
+    WHOLE_ROW("max-positions", max_positions, "64", 2, MOST_POSITIONS, "longest sequence that the model can take",
+              "model"),
     CHOICE_ROW("norm", norm, "layernorm", "NAME", norm_row, "normalisation of a row", "model"),
     CHOICE_ROW("position", position, "sinusoidal", "NAME", position_row, "how order enters", "model"),
     CHOICE_ROW("ffn", ffn, "relu", "NAME", ffn_row, "feed-forward network", "model"),

@@ -75,8 +75,8 @@ ch_status trainer_blame(struct ch_trainer *t, const struct torch_rng *drawn, dou
     if (!*name) find_gradient(t, name);
     bool bad_loss = !isfinite(loss);
     return fail(error, CH_FAILED,
-                "step %lld: the %s is %f; the first tensor that holds a number that is not finite is %s; a lower lr or "
+                "step %lld: the %s is %s; the first tensor that holds a number that is not finite is %s; a lower lr or "
                 "a longer warmup may help",
-                (long long)t->step + 1, bad_loss ? "loss" : "gradient norm", bad_loss ? loss : norm,
-                *name ? name : "the loss itself");
+                (long long)t->step + 1, bad_loss ? "loss" : "gradient norm",
+                isnan(bad_loss ? loss : norm) ? "not a number" : "infinite", *name ? name : "the loss itself");
 }

@@ -25,6 +25,7 @@ static ch_status open_folder(struct ch_trainer *t, const char *folder, ch_error 
     t->folder = mem_copy_string(folder);
     if (!t->folder) return fail_memory(error, "a run");
     ch_status status = file_make_folder(folder, error);
+    if (status == CH_OK && t->lock < 0) status = run_lock(folder, &t->lock, error);
     if (status == CH_OK) status = write_recipe(t, error);
     if (status == CH_OK) status = run_path(path, folder, RUN_LOG, error);
     if (status == CH_OK) status = log_open(&t->log, path, t->step, error);
@@ -88,7 +89,8 @@ static ch_status read_run_recipe(const char *folder, ch_recipe *recipe, ch_error
     char path[RUN_PATH];
     ch_status status = run_path(path, folder, RUN_RECIPE, error);
     if (status == CH_OK && !run_exists(path))
-        status = fail(error, CH_FAILED, "%s: expected the folder of a run, and it holds no %s", folder, RUN_RECIPE);
+        status = fail(error, CH_FAILED, "%s: expected the folder of a run, and it %s %s", folder,
+                      run_exists(folder) ? "holds no" : "does not exist, so it holds no", RUN_RECIPE);
     return status == CH_OK ? ch_recipe_read(recipe, path, error) : status;
 }
 
@@ -104,6 +106,7 @@ static ch_status load_latest(struct ch_trainer *t, const char *folder, ch_error 
 static ch_status resume(const char *folder, const ch_recipe *recipe, ch_trainer **out, ch_error *error) {
     struct ch_trainer *t = NULL;
     ch_status status = trainer_new(recipe, &t, error);
+    if (status == CH_OK) status = run_lock(folder, &t->lock, error);
     if (status == CH_OK) status = load_latest(t, folder, error);
     if (status == CH_OK && t->step > recipe->steps)
         status = fail(error, CH_USAGE, "steps: the run has taken %lld steps already, found %lld", (long long)t->step,

@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { CHUNK = 16384 }; /* elements of a piece of the gradient: fixed, so that sums do not depend on threads */
 
@@ -84,7 +85,8 @@ static ch_status new_state(struct ch_trainer *t, ch_error *error) {
     return complete && t->chunk_norm ? CH_OK : fail_memory(error, "the optimiser's state");
 }
 
-/* Examples that training never sees, the same at every validation; never from PyTorch's generator, whose draws count.
+/* Examples of another stream than training's, the same at every validation; never from PyTorch's generator, whose draws
+ * count.
  */
 static ch_status draw_held_out(struct ch_trainer *t, ch_error *error) {
     int count = (int)t->recipe.validation;
@@ -123,7 +125,7 @@ ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **out, ch_error
     struct ch_trainer *t = mem_new(1, sizeof *t);
     if (!t) return fail_memory(error, "a trainer");
     t->recipe = *recipe;
-    t->log.descriptor = t->gradients.descriptor = -1;
+    t->log.descriptor = t->gradients.descriptor = t->lock = -1;
     t->saved_step = t->best_step = -1;
     t->shards = shards_of(recipe);
     t->lanes = least(TRAIN_LANES, t->shards);
@@ -141,6 +143,7 @@ void ch_trainer_free(ch_trainer *t) {
     if (!t) return;
     log_close(&t->log);
     log_close(&t->gradients);
+    if (t->lock >= 0) close(t->lock);
     mem_free(t->folder);
     for (int m = 0; m < MOST_MOMENTS; m++) mem_free_aligned(t->moment[m]);
     for (int lane = 0; lane < TRAIN_LANES; lane++) {

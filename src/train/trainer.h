@@ -24,6 +24,7 @@ struct ch_trainer {
     int chunks;
 
     char *folder; /* of the run; NULL: nothing is written */
+    int lock;     /* descriptor that keeps others out of it; -1: none */
     struct log log, gradients;
     real *before;       /* (trained) with log-gradients: the parameters before the last logged step; else NULL */
     int64_t saved_step; /* of the newest checkpoint; -1: none */
