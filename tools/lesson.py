@@ -2,7 +2,8 @@
 
 The same modules under the same names, registered in the same order, and the same random draws as the lesson's
 code, so that a seed gives the same run and a state_dict the same names. Besides, every intermediate can be
-recorded under its site name (`record_sites`); recording copies values and changes none.
+recorded under its site name (`record_sites`): the tensors themselves, so that their gradients can be kept, too.
+Recording changes no value.
 """
 import math
 
@@ -39,7 +40,7 @@ class Site(nn.Module):
 
     def record(self, name, value):
         if self.sites is not None:
-            self.sites[f"{self.place}.{name}" if self.place else name] = value.detach().clone()
+            self.sites[f"{self.place}.{name}" if self.place else name] = value
         return value
 
 

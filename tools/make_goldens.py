@@ -8,6 +8,7 @@ lesson_small.safetensors      a small model of odd shapes, dropout 0: "param.", 
 lesson_step.json              the lesson's own run from seed 0: first batch, initial parameters, losses, gradient norms
 lesson_tiny_model.safetensors a trained model, saved as a user of the lesson's code would save it
 lesson_tiny_model.json        what PyTorch answers with it
+lesson_dump.safetensors       one pass of it (dump_lesson.py): every intermediate, the loss, every gradient
 attention_functions.safetensors  attention as the article writes it: inputs, masks, outputs, weights, gradients
 torch_rng.h                   numbers of PyTorch's CPU generator
 
@@ -28,6 +29,7 @@ import tempfile
 import torch
 
 import attention_golden
+import dump_lesson
 import lesson
 import safetensors_io
 import torch_rng_golden
@@ -37,6 +39,7 @@ SMALL = dict(vocab=13, d_model=12, h=3, d_ff=20, num_layers=2, dropout=0.0, max_
 SMALL_TRAINING = dict(lr=1e-2, warmup=4)
 TINY = dict(d_model=32, h=2, d_ff=64, num_layers=1, dropout=0.02, max_len=24)
 TINY_LENGTHS = (4, 8)
+DUMPED_SOURCE, DUMPED_TARGET = [3, 1, 4, 1], [1, 4, 1, 9]
 
 
 def prefixed(prefix, tensors):
@@ -144,6 +147,12 @@ def write_tiny_answers(model_path, path):
                       "first_case_last_layer_map": first_map})
 
 
+def write_dump(model_path, path):
+    """The last token of the target is not what the model would answer, or the gradients would be next to nothing."""
+    model = dump_lesson.build(*dump_lesson.load_state(model_path))
+    safetensors_io.save(path, dump_lesson.dump(model, DUMPED_SOURCE, DUMPED_TARGET, backward=True))
+
+
 def numbers(path):
     """A golden file as {place: value}, values being tensors, numbers or texts."""
     if path.suffix == ".safetensors":
@@ -201,6 +210,7 @@ def make(folder, tiny_model):
     write_step(folder / "lesson_step.json")
     attention_golden.write(folder / "attention_functions.safetensors")
     write_tiny_answers(tiny_model, folder / "lesson_tiny_model.json")
+    write_dump(tiny_model, folder / "lesson_dump.safetensors")
     torch_rng_golden.write(folder / "torch_rng.h")
 
 

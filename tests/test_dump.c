@@ -1,0 +1,298 @@
+/*
+ * Dumps and their comparison: a trained model against PyTorch's dump of it (tools/make_goldens.py), in every tensor and
+ * gradient and for both cores; what compare finds of differences planted in a file; special values, shapes, names.
+ * "Close" is |a - b| <= 1e-5 max(1, |b|); the float dumps differ from PyTorch's by less than 3e-6.
+ */
+#include "inspect/tensors.h"
+#include "models.h"
+
+#include <string.h>
+
+#define TINY CH_TEST_DATA "/lesson_tiny_model.safetensors"
+#define GOLDEN CH_TEST_DATA "/lesson_dump.safetensors"
+
+static const double tolerance = 1e-5;
+static const int source_tokens[] = {3, 1, 4, 1}, target_tokens[] = {1, 4, 1, 9};
+static const ch_sequence source = {source_tokens, 4}, target = {target_tokens, 4};
+
+static ch_tensors *dump_of(const ch_model *model, bool explicit_core, bool backward) {
+    const ch_dump_options options = {explicit_core, backward};
+    ch_tensors *tensors;
+    ch_error error;
+    check_ok(ch_dump(model, source, target, &options, &tensors, &error), &error);
+    return tensors;
+}
+
+static ch_tensors *open_tensors(const char *path) {
+    ch_tensors *tensors;
+    ch_error error;
+    check_ok(ch_tensors_open(path, &tensors, &error), &error);
+    return tensors;
+}
+
+static ch_comparison *compare(const ch_tensors *a, const ch_tensors *b, size_t *count) {
+    ch_comparison *rows;
+    ch_error error;
+    check_ok(ch_compare(a, b, tolerance, &rows, count, &error), &error);
+    return rows;
+}
+
+/* ---- against PyTorch ------------------------------------------------------------------------------ */
+
+static void equal_to_pytorch(bool explicit_core) {
+    ch_model *model = open_model(TINY);
+    ch_tensors *ours = dump_of(model, explicit_core, true), *theirs = open_tensors(GOLDEN);
+    size_t count;
+    ch_comparison *rows = compare(ours, theirs, &count);
+    assert_int_equal(count, ch_tensors_count(theirs));
+    double worst = 0;
+    for (size_t i = 0; i < count; i++) {
+        ch_tensor tensor;
+        assert_true(ch_tensors_get(theirs, i, &tensor));
+        assert_string_equal(rows[i].name, tensor.name); /* in the same order, too */
+        if (rows[i].match != CH_MATCH_SAME)
+            fail_msg("%s: element %lld is %.9g, expected %.9g", rows[i].name, (long long)rows[i].element, rows[i].a,
+                     rows[i].b);
+        worst = fmax(worst, rows[i].worst);
+    }
+    print_message("             %zu tensors, worst %.2e, allowed %.2e\n", count, worst, tolerance);
+    assert_true(worst > 0); /* they are not the same numbers by accident of the test */
+    ch_comparison_free(rows);
+    ch_tensors_free(ours);
+    ch_tensors_free(theirs);
+    ch_model_free(model);
+}
+
+static void fused_equals_pytorch(void **state) {
+    (void)state;
+    equal_to_pytorch(false);
+}
+
+static void explicit_equals_pytorch(void **state) {
+    (void)state;
+    equal_to_pytorch(true);
+}
+
+/* Gradients beside a dump change nothing of it, and without them it ends in the loss. */
+static void backward_changes_nothing(void **state) {
+    (void)state;
+    ch_model *model = open_model(TINY);
+    ch_tensors *plain = dump_of(model, false, false), *both = dump_of(model, false, true);
+    size_t count = ch_tensors_count(plain);
+    assert_string_equal(plain->item[count - 1].name, "loss");
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(plain->item[i].name, both->item[i].name);
+        check_same(plain->item[i].name, plain->item[i].value, both->item[i].value, plain->item[i].count);
+    }
+    for (size_t i = count; i < ch_tensors_count(both); i++) assert_memory_equal(both->item[i].name, "grad.", 5);
+    ch_tensors_free(plain);
+    ch_tensors_free(both);
+    ch_model_free(model);
+}
+
+static void bad_dumps(void **state) {
+    (void)state;
+    static const int special[] = {3, 11}, many[30] = {0};
+    ch_model *model = open_model(TINY);
+    ch_tensors *tensors = (ch_tensors *)1;
+    ch_error error;
+    check_sentence(ch_dump(model, (ch_sequence){many, 0}, target, NULL, &tensors, &error), CH_FAILED, &error, "source",
+                   "1 to 24", "found 0", NULL);
+    assert_null(tensors);
+    check_sentence(ch_dump(model, (ch_sequence){many, 25}, target, NULL, &tensors, &error), CH_FAILED, &error, "source",
+                   "found 25", NULL);
+    check_sentence(ch_dump(model, source, (ch_sequence){many, 24}, NULL, &tensors, &error), CH_FAILED, &error, "target",
+                   "at most 23", "found 24", NULL);
+    check_sentence(ch_dump(model, source, (ch_sequence){special, 2}, NULL, &tensors, &error), CH_FAILED, &error,
+                   "target: token 2 is 11", NULL);
+    assert_int_equal(ch_dump(model, source, (ch_sequence){special, 2}, NULL, &tensors, NULL), CH_FAILED);
+    check_ok(ch_dump(model, (ch_sequence){many, 24}, (ch_sequence){many, 23}, NULL, &tensors, &error), &error);
+    ch_tensors_free(tensors);
+    check_ok(ch_dump(model, source, (ch_sequence){many, 0}, NULL, &tensors, &error), &error); /* <sos> alone */
+    ch_tensors_free(tensors);
+    ch_model_free(model);
+}
+
+/* ---- planted differences -------------------------------------------------------------------------- */
+
+/* A file and its copy; NAN stands for "no number" in a plant. */
+struct pair {
+    char *folder;
+    ch_tensors *a, *b;
+};
+
+static struct pair pair_new(void) {
+    struct pair pair = {.folder = make_temp_folder()};
+    ch_model *model = open_model(TINY);
+    ch_error error;
+    pair.a = dump_of(model, false, true);
+    check_ok(ch_tensors_save(pair.a, path_in(pair.folder, "a.safetensors"), &error), &error);
+    pair.b = open_tensors(path_in(pair.folder, "a.safetensors"));
+    ch_model_free(model);
+    return pair;
+}
+
+static void pair_free(struct pair *pair) {
+    ch_tensors_free(pair->a);
+    ch_tensors_free(pair->b);
+    remove_folder(pair->folder);
+}
+
+static const ch_comparison *first_that_differs(const ch_comparison *rows, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].match != CH_MATCH_SAME) return &rows[i];
+    return NULL;
+}
+
+/* Saved, opened again and compared: what a person does with two files. */
+static void check_first(struct pair *pair, const char *name, ch_match match, int64_t element) {
+    const char *path = path_in(pair->folder, "b.safetensors");
+    ch_error error;
+    check_ok(ch_tensors_save(pair->b, path, &error), &error);
+    ch_tensors *b = open_tensors(path);
+    size_t count;
+    ch_comparison *rows = compare(pair->a, b, &count);
+    const ch_comparison *first = first_that_differs(rows, count);
+    if (!name) {
+        assert_null(first);
+    } else {
+        assert_non_null(first);
+        assert_string_equal(first->name, name);
+        assert_int_equal(first->match, match);
+        assert_int_equal(first->element, element);
+    }
+    ch_comparison_free(rows);
+    ch_tensors_free(b);
+}
+
+static const char *const ten[] = {"src.embedded",
+                                  "enc.0.attn.scores",
+                                  "enc.0.n1.out",
+                                  "memory",
+                                  "dec.0.self_attn.weights",
+                                  "dec.0.cross_attn.heads",
+                                  "logits",
+                                  "loss",
+                                  "grad.dec.0.ff.hidden",
+                                  "grad.generator.bias"};
+
+/* Planted from the last to the first: each is named although all behind it differ, too. */
+static void plants_are_named(void **state) {
+    (void)state;
+    struct pair pair = pair_new();
+    check_first(&pair, NULL, CH_MATCH_SAME, -1);
+    for (int i = 9; i >= 0; i--) {
+        struct named_tensor *tensor = tensors_find(pair.b, ten[i]);
+        assert_non_null(tensor);
+        size_t at = tensor->count / 2;
+        real old = tensor->value[at];
+        real bound = RC(tolerance) * R(fmax)(1, R(fabs)(old));
+        tensor->value[at] = old + bound / 2; /* within the tolerance: not named */
+        check_first(&pair, i < 9 ? ten[i + 1] : NULL, CH_MATCH_DIFFERENT,
+                    i < 9 ? (int64_t)(tensors_find(pair.b, ten[i + 1])->count / 2) : -1);
+        tensor->value[at] = old + 4 * bound;
+        check_first(&pair, ten[i], CH_MATCH_DIFFERENT, (int64_t)at);
+    }
+    pair_free(&pair);
+}
+
+/* The worst element is the one that is named, with both values. */
+static void worst_element(void **state) {
+    (void)state;
+    struct pair pair = pair_new();
+    struct named_tensor *tensor = tensors_find(pair.b, "memory");
+    tensor->value[3] += RC(0.5);
+    tensor->value[70] -= RC(2);
+    tensor->value[71] += RC(1);
+    size_t count;
+    ch_comparison *rows = compare(pair.a, pair.b, &count);
+    const ch_comparison *first = first_that_differs(rows, count);
+    assert_string_equal(first->name, "memory");
+    assert_int_equal(first->element, 70);
+    assert_true(first->a == (double)tensors_find(pair.a, "memory")->value[70]);
+    assert_true(first->b == (double)tensor->value[70]);
+    assert_true(fabs(first->worst - 2 / fmax(1, fabs(first->b))) < 1e-6);
+    ch_comparison_free(rows);
+    pair_free(&pair);
+}
+
+static void special_values(void **state) {
+    (void)state;
+    static const struct {
+        double a, b;
+        bool same;
+    } cases[] = {
+        {NAN, NAN, true},      {INFINITY, INFINITY, true}, {-INFINITY, INFINITY, false}, {NAN, 1, false},
+        {1, NAN, false},       {INFINITY, 1, false},       {1, -INFINITY, false},        {0, -0.0, true},
+        {1e30, 1.1e30, false}, {NAN, INFINITY, false},     {1e-30, -1e-30, true},
+    };
+    struct pair pair = pair_new();
+    real *a = tensors_find(pair.a, "logits")->value, *b = tensors_find(pair.b, "logits")->value;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        a[5] = (real)cases[i].a;
+        b[5] = (real)cases[i].b;
+        check_first(&pair, cases[i].same ? NULL : "logits", CH_MATCH_DIFFERENT, 5);
+    }
+    pair_free(&pair);
+}
+
+static void shapes_and_names(void **state) {
+    (void)state;
+    struct pair pair = pair_new();
+    struct named_tensor *tensor = tensors_find(pair.b, "enc.0.ff.hidden");
+    int64_t rows = tensor->shape[0];
+    tensor->shape[0] = tensor->shape[1]; /* as many numbers, turned */
+    tensor->shape[1] = rows;
+    check_first(&pair, "enc.0.ff.hidden", CH_MATCH_SHAPE, -1);
+    tensors_find(pair.b, "enc.0.attn.out")->name[0] = 'x';
+    check_first(&pair, "enc.0.attn.out", CH_MATCH_ONLY_A, -1);
+    size_t count;
+    ch_comparison *all = compare(pair.a, pair.b, &count);
+    assert_int_equal(count, ch_tensors_count(pair.a) + 1);
+    assert_string_equal(all[count - 1].name, "xnc.0.attn.out"); /* what only b has comes last */
+    assert_int_equal(all[count - 1].match, CH_MATCH_ONLY_B);
+    ch_comparison_free(all);
+    ch_error error;
+    check_sentence(ch_compare(pair.a, pair.b, -1, &all, &count, &error), CH_USAGE, &error, "tolerance", "-1", NULL);
+    check_sentence(ch_compare(pair.a, pair.b, NAN, &all, &count, &error), CH_USAGE, &error, "tolerance", NULL);
+    assert_null(all);
+    pair_free(&pair);
+}
+
+/* ---- access --------------------------------------------------------------------------------------- */
+
+static void finding_and_reading(void **state) {
+    (void)state;
+    ch_tensors *tensors = open_tensors(GOLDEN);
+    ch_tensor tensor;
+    ch_error error;
+    check_ok(ch_tensors_find(tensors, "dec.0.cross_attn.weights", &tensor, &error), &error);
+    assert_int_equal(tensor.rank, 3);
+    assert_int_equal(tensor.shape[0], 2);
+    assert_int_equal(tensor.shape[1], 5);
+    assert_int_equal(tensor.shape[2], 4);
+    size_t i = 0;
+    for (ch_tensor other; ch_tensors_get(tensors, i, &other) && strcmp(other.name, tensor.name) != 0;) i++;
+    double weights[2 * 5 * 4];
+    ch_tensors_values(tensors, i, weights);
+    for (int row = 0; row < 10; row++) {
+        double sum = 0;
+        for (int s = 0; s < 4; s++) sum += weights[row * 4 + s];
+        assert_true(fabs(sum - 1) < 1e-6);
+    }
+    check_sentence(ch_tensors_find(tensors, "dec.0.cros_attn.weights", &tensor, &error), CH_USAGE, &error,
+                   "'dec.0.cros_attn.weights'", "did you mean 'dec.0.cross_attn.weights'", NULL);
+    assert_false(ch_tensors_get(tensors, ch_tensors_count(tensors), &tensor));
+    ch_tensors_free(tensors);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fused_equals_pytorch),     cmocka_unit_test(explicit_equals_pytorch),
+        cmocka_unit_test(backward_changes_nothing), cmocka_unit_test(bad_dumps),
+        cmocka_unit_test(plants_are_named),         cmocka_unit_test(worst_element),
+        cmocka_unit_test(special_values),           cmocka_unit_test(shapes_and_names),
+        cmocka_unit_test(finding_and_reading),
+    };
+    return cmocka_run_group_tests_name("dump", tests, NULL, NULL);
+}
