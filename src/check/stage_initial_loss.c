@@ -2,21 +2,23 @@
  * Stage initial-loss: the loss of fresh weights against what arithmetic predicts.
  *
  * A model that knows nothing pays ln V. Random logits of deviation sigma cost more: the loss is the mean over rows of
- *   ln sum_v exp(z_v) - z_label = ln V + [ln mean_v exp(z_v) - mean z] - [z_label - mean z],
- * and the first bracket is at least 0 (Jensen) and on average at most sigma^2 / 2 (ln of the mean of a normal's
- * exponential). The second is 0 on average, but a batch is finite: with weights of the generator drawn independently
- * and the rows as alike as they can be, its deviation is at most
+ *   ln sum_v exp(z_v) - z_label = ln V + [ln mean_v exp(z_v) - mean z] - [z_label - mean z].
+ * The first bracket is never negative (Jensen) and, as the mean of the exponential of a normal number is
+ * exp(sigma^2 / 2), about sigma^2 / 2 for large V; but V is finite, and that mean over V deviates by the share
+ *   e = sqrt((exp(sigma^2) - 1) / V).
+ * The second bracket is 0 on average, but a batch is finite: it deviates by
  *   sigma sqrt(sum_v (p_v - 1/V)^2 + 1/N),   p_v the share of label v in the N labels.
- * So the loss of sound fresh weights lies in ln V - m .. ln V + sigma^2 / 2 + m with m four such deviations: outside it
- * less than once in ten thousand seeds. sigma is not taken from the logits, which a wrong initialisation would make
- * wide, but from what the initialisation is meant to do: a normalised row has the squared length D, so
- *   sigma^2 = D variance(matrix) + variance(bias).
+ * Both are the most that they can be: they suppose the rows of the last layer as alike as can be, and weights of the
+ * generator that are drawn independently. Four deviations each way make the band:
+ *   ln V - m .. ln V + sigma^2 / 2 + sqrt(m^2 + ln(1 + 4 e)^2),   m four times the second.
+ * sigma is not taken from the logits, which a wrong initialisation would make wide, but from what the initialisation is
+ * meant to do: a normalised row has the squared length D, so sigma^2 = D variance(matrix) + variance(bias).
  */
 #include "base/memory.h"
 #include "check/bench.h"
 #include "check/check.h"
 
-enum { MOST_EXAMPLES = 64 };
+enum { EXAMPLES = 64 }; /* whatever the batch: few labels would make the band wide */
 
 struct measure {
     double loss, sigma; /* mean over rows; root of the mean variance of a row's logits */
@@ -57,7 +59,7 @@ static struct measure measure(struct bench *bench, double *share) {
 }
 
 struct band {
-    double uniform, sigma, margin, low, high;
+    double uniform, sigma, low, high;
 };
 
 static struct band band_of(const struct check *check, const struct measure *m) {
@@ -65,9 +67,9 @@ static struct band band_of(const struct check *check, const struct measure *m) {
     int width = check->model->config.d_model, vocab = ch_vocab_size(&check->model->vocab);
     double variance = width * init->matrix_variance(vocab, width) + init->bias_variance(width);
     struct band band = {.uniform = log(vocab), .sigma = sqrt(variance)};
-    band.margin = 4 * band.sigma * m->spread;
-    band.low = band.uniform - band.margin;
-    band.high = band.uniform + variance / 2 + band.margin;
+    double labels = 4 * band.sigma * m->spread, few = log(1 + 4 * sqrt((exp(variance) - 1) / vocab));
+    band.low = band.uniform - labels;
+    band.high = band.uniform + variance / 2 + hypot(labels, few);
     return band;
 }
 
@@ -79,10 +81,8 @@ static void explain(const struct check *check, const struct measure *m, const st
                "logits deviate by sigma = %.2f (the initialisation predicts %.2f); sigma^2/2 = %.2f, ln V + "
                "sigma^2/2 = %.2f",
                m->sigma, b->sigma, offset, b->uniform + offset);
-    check_line(check,
-               "the band for fresh weights: ln V - %.2f to ln V + %.2f + %.2f = %.2f to %.2f; the lesson's, for "
-               "V = 13: 2.5 to 3.5",
-               b->margin, b->sigma * b->sigma / 2, b->margin, b->low, b->high);
+    check_line(check, "fresh weights lie within %.2f to %.2f; the lesson's band, for V = 13: 2.5 to 3.5", b->low,
+               b->high);
 }
 
 /* A model of which nobody knows how far it was trained: everything below ln V was learned. */
@@ -127,10 +127,8 @@ static ch_status measure_batch(struct check *check, const struct ch_examples *ex
 }
 
 static ch_status run(struct check *check, ch_error *error) {
-    int64_t batch = check->recipe->batch_size;
     ch_examples *examples;
-    ch_status status =
-        ch_examples_new(check->recipe, (size_t)(batch < MOST_EXAMPLES ? batch : MOST_EXAMPLES), &examples, error);
+    ch_status status = ch_examples_new(check->recipe, EXAMPLES, &examples, error);
     if (status != CH_OK) return status;
     status = measure_batch(check, examples, error);
     ch_examples_free(examples);
