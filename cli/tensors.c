@@ -64,7 +64,7 @@ struct tensor_figures tensor_figures(const double *value, size_t count) {
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-enum { LONG = 1000, EDGE = 3, INDENT = 4 };
+enum { LONG = 1000, EDGE = 3, NUMBER = 5 };
 
 struct style {
     bool cut;        /* long dimensions show their edges only */
@@ -96,14 +96,15 @@ static size_t after(const struct style *style, size_t i, size_t n) {
     return jump ? n - EDGE : i + 1;
 }
 
-static bool put_row(const struct style *style, const double *value, size_t n) {
-    int room = (style->columns - INDENT) / (style->width + 1), on_line = 0;
-    out("%*s", INDENT - 1, "");
+/* Row number `row`, which stands before it; on as many lines as it takes. */
+static bool put_row(const struct style *style, size_t row, const double *value, size_t n) {
+    int room = (style->columns - NUMBER) / (style->width + 1), on_line = 0;
+    out("%*zu", NUMBER, row);
     for (size_t i = 0; i < n;) {
         char text[64];
         if (room > 0 && on_line == room) {
-            out("\n%*s", INDENT + 1, "");
-            on_line = 1; /* the indent of a continued line takes room, too */
+            out("\n%*s", NUMBER, "");
+            on_line = 0;
         }
         print(text, sizeof text, style, value[i]);
         out(" %*s", style->width, text);
@@ -118,9 +119,9 @@ static bool put_row(const struct style *style, const double *value, size_t n) {
 static bool put_matrix(const struct style *style, const double *value, size_t rows, size_t columns) {
     bool written = true;
     for (size_t r = 0; r < rows && written;) {
-        written = put_row(style, value + r * columns, columns);
+        written = put_row(style, r, value + r * columns, columns);
         size_t next = after(style, r, rows);
-        if (next > r + 1) out("%*s...\n", INDENT, "");
+        if (next > r + 1) out("%*s\n", NUMBER, "...");
         r = next;
     }
     return written;

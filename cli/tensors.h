@@ -22,8 +22,9 @@ struct tensor_figures {
 };
 struct tensor_figures tensor_figures(const double *value, size_t count);
 
-/* The numbers in aligned rows, the matrices of a tensor (heads, rows, columns) apart; a tensor of more than a thousand
- * elements shows the first and the last three of each dimension. False as soon as standard output has failed. */
+/* The numbers in aligned rows, each behind its own, the matrices of a tensor (heads, rows, columns) apart; a tensor of
+ * more than a thousand elements shows the first and the last three of each dimension. False as soon as standard output
+ * has failed. */
 bool tensor_put(const ch_tensor *tensor, const double *value);
 /* Nested arrays of all of them. */
 json_t *tensor_json(const ch_tensor *tensor, const double *value);
