@@ -147,7 +147,7 @@ static int converse(struct session *s) {
 /* ---- setting up ------------------------------------------------------------------------------- */
 
 static int read_options(const struct arguments *arguments, ch_decode_options *options) {
-    ch_recipe *recipe; /* knows how to check --threads */
+    ch_recipe *recipe; /* knows how to check --threads and --attention */
     ch_error error;
     options->no_cache = arguments_has(arguments, "no-cache");
     if (!arguments_number(arguments, "max-new", 0, 1000000, &options->max_new) ||
@@ -155,6 +155,7 @@ static int read_options(const struct arguments *arguments, ch_decode_options *op
         return EXIT_USAGE;
     if (arguments_recipe(arguments, &recipe, &error)) return report(NULL, &error);
     options->threads = atoi(ch_recipe_get(recipe, "threads"));
+    if (arguments_has(arguments, "attention")) options->attention = arguments_value(arguments, "attention");
     ch_recipe_free(recipe);
     return EXIT_DONE;
 }
@@ -206,7 +207,7 @@ static const ch_option options[] = {
     {"heads", "N", "0", "heads, for a file that does not say; 0: as the file says", NULL},
     {0},
 };
-static const char *const recipe[] = {"threads", NULL};
+static const char *const recipe[] = {"attention", "threads", NULL};
 
 const struct command command_decode = {
     .name = "decode",

@@ -43,7 +43,7 @@ static const ch_option options[] = {
     {"heads", "N", "0", "heads, for a file that does not say; 0: as the file says", NULL},
     {0},
 };
-static const char *const recipe[] = {"task", "min-len", "max-len", "seed", "rng", "threads", NULL};
+static const char *const recipe[] = {"task", "min-len", "max-len", "seed", "rng", "attention", "threads", NULL};
 
 const struct command command_eval = {
     .name = "eval",

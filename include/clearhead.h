@@ -249,6 +249,7 @@ typedef struct ch_decode_options {
     int threads;      /* 0: as many as there are processors */
     bool no_cache;    /* recompute every position at every step, to compare */
     bool keep_logits; /* for ch_decoder_logits */
+    const char *attention; /* the core's name; NULL: "fused" */
 } ch_decode_options;
 
 typedef struct ch_answer {

@@ -304,6 +304,33 @@ static void evaluations_that_make_no_sense(void **state) {
     ch_model_free(model);
 }
 
+/* Any core decodes, to the same logits; one that there is not is named. */
+static void cores_decode_alike(void **state) {
+    (void)state;
+    ch_model *model = open_model(TINY);
+    struct sources sources;
+    ch_answer a[SOURCES], b[SOURCES];
+    ch_error error;
+    ch_decoder *none, *fused = decoder_of(model, (ch_decode_options){.keep_logits = true});
+    draw_sources(&sources);
+    decode(fused, &sources, SOURCES, a);
+    for (size_t core = 0; attention_core_row(core); core++)
+        for (int no_cache = 0; no_cache < 2; no_cache++) {
+            ch_decoder *other = decoder_of(model, (ch_decode_options){.keep_logits = true,
+                                                                      .no_cache = no_cache,
+                                                                      .attention = attention_core_row(core)->name});
+            decode(other, &sources, SOURCES, b);
+            check_same_answers(a, b, SOURCES);
+            check_close_logits(fused, other, SOURCES, (size_t)ch_vocab_size(ch_model_vocab(model)));
+            ch_decoder_free(other);
+        }
+    const ch_decode_options unknown = {.attention = "fuzed"};
+    check_sentence(ch_decoder_new(model, &unknown, &none, &error), CH_USAGE, &error, "fuzed", "did you mean 'fused'",
+                   NULL);
+    ch_decoder_free(fused);
+    ch_model_free(model);
+}
+
 /* Logits (steps, V) of teacher forcing on SOS and <pad>s, whose keys are hidden or not. */
 static real *forced_logits(const struct ch_model *model, ch_sequence source, int steps, bool hidden) {
     struct batch_limits limits = {1, (int)source.length, steps};
@@ -364,6 +391,7 @@ static void generated_padding_is_hidden(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cores_decode_alike),
         cmocka_unit_test(generated_padding_is_hidden),
         cmocka_unit_test(cached_is_full),
         cmocka_unit_test(shared_heads_decode),

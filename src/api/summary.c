@@ -99,7 +99,7 @@ static void add_memories(struct ch_summary *s, const struct ch_model *model, con
     add_memory(s, "training", "batches", training.batches);
     struct batch_limits limits = {(int)recipe->batch_size, (int)recipe->max_len, (int)recipe->max_len + 1};
     uint64_t caches, rest;
-    session_measure(model, &limits, true, &caches, &rest);
+    session_measure(model, &attention_fused, &limits, true, &caches, &rest);
     add_memory(s, "decoding", "parameters", training.parameters);
     add_memory(s, "decoding", "KV cache", caches);
     add_memory(s, "decoding", "activations", rest);

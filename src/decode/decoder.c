@@ -16,6 +16,7 @@ struct worker {
 
 struct ch_decoder {
     const ch_model *model;
+    const struct attention_core *core;
     ch_decode_options options;
     int workers;
     struct worker *worker;
@@ -47,9 +48,13 @@ ch_status ch_decoder_new(const ch_model *model, const ch_decode_options *options
     if (!options) options = &defaults;
     ch_status status = check_options(model, options, error);
     if (status != CH_OK) return status;
+    const char *name = options->attention ? options->attention : attention_fused.variant.name;
+    const ch_variant *core = family_find("attention", attention_core_row, name, error);
+    if (!core) return CH_USAGE;
     struct ch_decoder *decoder = mem_new(1, sizeof *decoder);
     if (!decoder) return fail_memory(error, "a decoder");
     decoder->model = model;
+    decoder->core = (const struct attention_core *)core;
     decoder->options = *options;
     if (!decoder->options.batch_size) decoder->options.batch_size = DEFAULT_BATCH;
     decoder->workers = options->threads ? options->threads : parallel_default_threads();
@@ -147,7 +152,8 @@ static ch_status prepare_workers(struct ch_decoder *decoder, int sequences, int 
     for (int w = 0; w < decoder->workers && w < batches; w++) {
         struct worker *worker = &decoder->worker[w];
         if (worker->ready) continue;
-        ch_status status = session_new(&worker->session, decoder->model, &limits, !decoder->options.no_cache, error);
+        ch_status status =
+            session_new(&worker->session, decoder->model, decoder->core, &limits, !decoder->options.no_cache, error);
         if (status != CH_OK) return status;
         worker->active = mem_new((size_t)limits.sequences, sizeof *worker->active);
         if (!worker->active) {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static struct pass inference(const struct ch_model *model, struct arena *arena) {
-    return (struct pass){.params = &model->params, .arena = arena, .core = &attention_fused, .dropout = DROPOUT_OFF};
+static struct pass inference(const struct ch_model *model, const struct attention_core *core, struct arena *arena) {
+    return (struct pass){.params = &model->params, .arena = arena, .core = core, .dropout = DROPOUT_OFF};
 }
 
 /* ---- memory ---- */
@@ -25,13 +25,14 @@ static size_t cache_elements(const struct ch_model *model, const struct batch_li
 }
 
 /* The largest walks of a session: the encoder over all sources, the decoder over one row or all rows of each. */
-static size_t measure_arena(const struct ch_model *model, const struct batch_limits *limits, bool cached,
-                            struct encoder_decoder_saved *saved, struct decoder_caches *caches) {
+static size_t measure_arena(const struct ch_model *model, const struct attention_core *core,
+                            const struct batch_limits *limits, bool cached, struct encoder_decoder_saved *saved,
+                            struct decoder_caches *caches) {
     struct batch sources = batch_sizes(limits->sequences, limits->source);
     struct batch step = batch_sizes(limits->sequences, cached ? 1 : limits->target);
     struct batch last = batch_sizes(limits->sequences, 1);
     struct arena arena = arena_measure();
-    struct pass pass = inference(model, &arena);
+    struct pass pass = inference(model, core, &arena);
     encoder_forward(&pass, &model->net, NULL, &sources, saved);
     arena_reset(&arena, 0);
     real *hidden = decoder_forward(&pass, &model->net, NULL, &step, (struct memory){NULL, &sources},
@@ -58,8 +59,8 @@ static void caches_free(struct decoder_caches *caches) {
     mem_free(caches->cross);
 }
 
-void session_measure(const struct ch_model *model, const struct batch_limits *limits, bool cached, uint64_t *caches,
-                     uint64_t *rest) {
+void session_measure(const struct ch_model *model, const struct attention_core *core, const struct batch_limits *limits,
+                     bool cached, uint64_t *caches, uint64_t *rest) {
     struct encoder_decoder_saved saved;
     struct decoder_caches shapes = {0};
     *caches = cached ? mem_times(cache_elements(model, limits), sizeof(real)) : 0;
@@ -68,7 +69,7 @@ void session_measure(const struct ch_model *model, const struct batch_limits *li
                      mem_times(sequences * (uint64_t)limits->target, sizeof(struct knockout)));
     if (encoder_decoder_saved_new(&saved, &model->net)) {
         if (caches_new(&shapes, model, limits))
-            *rest = mem_plus(*rest, measure_arena(model, limits, cached, &saved, &shapes));
+            *rest = mem_plus(*rest, measure_arena(model, core, limits, cached, &saved, &shapes));
         encoder_decoder_saved_free(&saved);
     }
     caches_free(&shapes);
@@ -112,14 +113,14 @@ static bool allocate(struct session *s) {
     s->cache_block = s->cached ? mem_new_aligned(cache_elements(s->model, l) * sizeof(real)) : NULL;
     bool places = s->self_offset && s->self_length && s->cross_offset && s->cross_length;
     return complete && places && s->memory && s->token && s->length && (!s->cached || s->cache_block) &&
-           arena_reserve(&s->arena, measure_arena(s->model, l, s->cached, &s->saved, &s->caches));
+           arena_reserve(&s->arena, measure_arena(s->model, s->core, l, s->cached, &s->saved, &s->caches));
 }
 
-ch_status session_new(struct session *session, const struct ch_model *model, const struct batch_limits *limits,
-                      bool cached, ch_error *error) {
-    *session = (struct session){.model = model, .limits = *limits, .cached = cached};
+ch_status session_new(struct session *session, const struct ch_model *model, const struct attention_core *core,
+                      const struct batch_limits *limits, bool cached, ch_error *error) {
+    *session = (struct session){.model = model, .core = core, .limits = *limits, .cached = cached};
     uint64_t caches, rest;
-    session_measure(model, limits, cached, &caches, &rest);
+    session_measure(model, core, limits, cached, &caches, &rest);
     ch_status status = memory_check("decoding needs", mem_plus(caches, rest), error);
     if (status == CH_OK && !allocate(session)) status = fail_memory(error, "decoding");
     if (status != CH_OK)
@@ -160,7 +161,7 @@ void session_begin(struct session *s, const ch_sequence *source, int count) {
         session_append(s, b, ch_vocab_sos(&s->model->vocab));
     }
     arena_reset(&s->arena, 0);
-    struct pass pass = inference(s->model, &s->arena);
+    struct pass pass = inference(s->model, s->core, &s->arena);
     const struct batch *batch = &s->sources.view;
     const real *memory = encoder_forward(&pass, &s->model->net, s->sources.token, batch, &s->saved);
     memcpy(s->memory, memory, (size_t)batch->rows * (size_t)s->model->config.d_model * sizeof *memory);
@@ -217,7 +218,7 @@ static const real *last_rows(struct session *s, struct pass *pass, const real *h
 
 const real *session_logits(struct session *s, const int *active, int count) {
     arena_reset(&s->arena, 0);
-    struct pass pass = inference(s->model, &s->arena);
+    struct pass pass = inference(s->model, s->core, &s->arena);
     gather_step(s, active, count);
     gather_keys(s, active, count);
     pad_cuts_apply(&s->pads, &pass);

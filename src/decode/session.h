@@ -9,6 +9,7 @@
 
 struct session {
     const struct ch_model *model;
+    const struct attention_core *core;
     struct batch_limits limits;
     bool cached;
     struct arena arena;
@@ -24,12 +25,12 @@ struct session {
 };
 
 /* limits->target counts SOS. */
-ch_status session_new(struct session *session, const struct ch_model *model, const struct batch_limits *limits,
-                      bool cached, ch_error *error);
+ch_status session_new(struct session *session, const struct ch_model *model, const struct attention_core *core,
+                      const struct batch_limits *limits, bool cached, ch_error *error);
 void session_free(struct session *session);
 /* What session_new would take, in bytes: the caches, and everything else. */
-void session_measure(const struct ch_model *model, const struct batch_limits *limits, bool cached, uint64_t *caches,
-                     uint64_t *rest);
+void session_measure(const struct ch_model *model, const struct attention_core *core, const struct batch_limits *limits,
+                     bool cached, uint64_t *caches, uint64_t *rest);
 
 /* Encodes the sources, once, and puts SOS into every sequence. */
 void session_begin(struct session *session, const ch_sequence *source, int count);

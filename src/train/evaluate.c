@@ -10,14 +10,15 @@ enum { BATCH = 50 };
 
 struct forcing {
     const struct ch_model *model;
+    const struct attention_core *core;
     const struct ch_examples *examples;
     struct shard *shard; /* (workers) */
     struct loss *loss;   /* (batches) */
     int workers, batches;
 };
 
-static struct pass forcing_pass(void) {
-    return (struct pass){.core = &attention_fused, .dropout = DROPOUT_OFF};
+static struct pass forcing_pass(const struct attention_core *core) {
+    return (struct pass){.core = core, .dropout = DROPOUT_OFF};
 }
 
 static void force_batches(int worker, void *context) {
@@ -25,7 +26,7 @@ static void force_batches(int worker, void *context) {
     for (int batch = worker; batch < f->batches; batch += f->workers) {
         int first = batch * BATCH, left = f->examples->count - first;
         shard_load(&f->shard[worker], f->examples, first, left < BATCH ? left : BATCH);
-        shard_run(&f->shard[worker], f->model, forcing_pass(), 1);
+        shard_run(&f->shard[worker], f->model, forcing_pass(f->core), 1);
         f->loss[batch] = f->shard[worker].loss;
     }
 }
@@ -42,15 +43,16 @@ static void sum_losses(const struct forcing *f, ch_evaluation *result) {
     result->token_accuracy = (double)total.correct / (double)total.count;
 }
 
-ch_status evaluate_forcing(const struct ch_model *model, const struct ch_examples *examples, int threads,
-                           ch_evaluation *result, ch_error *error) {
-    struct forcing f = {.model = model, .examples = examples, .batches = (examples->count + BATCH - 1) / BATCH};
+ch_status evaluate_forcing(const struct ch_model *model, const struct attention_core *core,
+                           const struct ch_examples *examples, int threads, ch_evaluation *result, ch_error *error) {
+    struct forcing f = {
+        .model = model, .core = core, .examples = examples, .batches = (examples->count + BATCH - 1) / BATCH};
     f.workers = threads < f.batches ? threads : f.batches;
     f.shard = mem_new((size_t)f.workers, sizeof *f.shard);
     f.loss = mem_new((size_t)f.batches, sizeof *f.loss);
     ch_status status = f.shard && f.loss ? CH_OK : fail_memory(error, "the evaluation");
     struct batch_limits limits = {BATCH, examples->longest, examples->longest + 1};
-    struct pass pass = forcing_pass();
+    struct pass pass = forcing_pass(core);
     for (int w = 0; w < f.workers && status == CH_OK; w++)
         status = shard_new(&f.shard[w], model, &pass, &limits, false, error);
     if (status == CH_OK) {
@@ -68,10 +70,10 @@ static bool is_exact(ch_answer answer, ch_sequence target) {
            memcmp(answer.tokens, target.tokens + 1, answer.length * sizeof *answer.tokens) == 0;
 }
 
-static ch_status decode_all(const struct ch_model *model, const struct ch_examples *examples, int threads,
-                            ch_evaluation *result, ch_error *error) {
+static ch_status decode_all(const struct ch_model *model, const struct attention_core *core,
+                            const struct ch_examples *examples, int threads, ch_evaluation *result, ch_error *error) {
     size_t count = (size_t)examples->count;
-    ch_decode_options options = {.batch_size = BATCH, .threads = threads};
+    ch_decode_options options = {.batch_size = BATCH, .threads = threads, .attention = core->variant.name};
     ch_decoder *decoder = NULL;
     ch_sequence *source = mem_new(count, sizeof *source);
     ch_answer *answer = mem_new(count, sizeof *answer);
@@ -114,8 +116,8 @@ ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t cou
     struct example_stream stream = example_stream(recipe, PHILOX_EVAL, NULL);
     examples_draw(&examples, &stream, 0, 0, (int)count);
     int threads = recipe_threads(recipe);
-    status = evaluate_forcing(model, &examples, threads, result, error);
-    if (status == CH_OK) status = decode_all(model, &examples, threads, result, error);
+    status = evaluate_forcing(model, recipe->attention, &examples, threads, result, error);
+    if (status == CH_OK) status = decode_all(model, recipe->attention, &examples, threads, result, error);
     examples_release(&examples);
     return status;
 }

@@ -9,7 +9,7 @@
 ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, ch_error *error);
 
 /* Fills loss and token_accuracy: the same on any number of threads. */
-ch_status evaluate_forcing(const struct ch_model *model, const struct ch_examples *examples, int threads,
-                           ch_evaluation *result, ch_error *error);
+ch_status evaluate_forcing(const struct ch_model *model, const struct attention_core *core,
+                           const struct ch_examples *examples, int threads, ch_evaluation *result, ch_error *error);
 
 #endif
