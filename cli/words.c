@@ -60,7 +60,8 @@ static size_t edits(const char *a, const char *b) {
 }
 
 int words_nearest(const char *word, const char *const *names, size_t count) {
-    size_t length = strlen(word), best = length / 3 + 2; /* about one slip in three letters */
+    size_t length = strlen(word),
+           best = length / 3 + (length > 3 ? 2 : 1); /* one slip in three letters; two swapped letters are two */
     int nearest = -1;
     if (length > LONGEST) return -1;
     for (size_t i = 0; i < count; i++) {

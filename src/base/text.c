@@ -25,7 +25,8 @@ static size_t distance(const char *a, const char *b) {
 
 const char *text_nearest(const char *word, const char *const *names, size_t count) {
     const char *nearest = NULL;
-    size_t best = strlen(word) / 3 + 2; /* about one slip in three letters */
+    size_t length = strlen(word),
+           best = length / 3 + (length > 3 ? 2 : 1); /* one slip in three letters; two swapped letters are two */
     for (size_t i = 0; i < count; i++) {
         size_t d = distance(word, names[i]);
         if (d < best) {
