@@ -16,8 +16,8 @@ void series_pen(cairo_t *cr, const struct series *series) {
     static const double dashes[][4] = {{0}, {7, 3}, {2, 2.5}, {9, 3, 2, 3}, {4, 2}, {12, 4}};
     static const int lengths[] = {0, 2, 2, 4, 2, 2};
     enum { DASHES = sizeof lengths / sizeof *lengths };
-    /* Once the colours are used up they meet other dashes. */
-    int dash = (series->style + series->style / COLOUR_LINES) % DASHES;
+    _Static_assert(DASHES % COLOUR_LINES != 0, "once the colours are used up they meet other dashes");
+    int dash = series->style % DASHES;
     canvas_colour(cr, series->reference ? grey : colour_line(series->style));
     cairo_set_dash(cr, dashes[dash], series->reference ? 0 : lengths[dash], 0);
     cairo_set_line_width(cr, series->reference ? 1 : 1.7);

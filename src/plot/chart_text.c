@@ -14,7 +14,8 @@ enum { ROWS = 9, MOST_CELLS = 160, LONGEST_NUMBER = 8, TICKS_DOWN = 4, COLUMNS_A
 
 void series_glyph(struct text_out *out, const struct series *series, ch_colours colours) {
     static const char glyphs[] = "*o+x#@";
-    char glyph[2] = {series->reference ? '.' : glyphs[series->style % COLOUR_LINES], '\0'};
+    size_t count = sizeof glyphs - 1;
+    char glyph[2] = {series->reference ? '.' : glyphs[(size_t)series->style % count], '\0'};
     struct paint paint = paint_line(colours, series->style);
     bool coloured = paint.code[0] && !series->reference;
     if (coloured) {

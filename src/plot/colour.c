@@ -8,8 +8,8 @@
  * an almost white, L* 96, to an orange, L* 49. Blue against orange is told apart with any kind of colour blindness, and
  * the ends differ in lightness, so that grey print does not make one of them out of both.
  *
- * Lines have the colours of Okabe and Ito, "Color Universal Design", 2008, which are free to use: those of them that
- * can be seen on white. Their yellow and light blue cannot.
+ * Lines have the colours of Okabe and Ito, "Color Universal Design", 2008, which are free to use: those of them
+ * whose contrast to white is 3 or more, as WCAG 2 asks of graphics. Their yellow, orange and light blue fall short.
  */
 #include "plot/colour.h"
 
@@ -36,7 +36,7 @@ struct colour colour_anchor(enum colour_map map, int i) {
 }
 
 struct colour colour_line(int i) {
-    static const uint32_t line[COLOUR_LINES] = {0x0072b2, 0xd55e00, 0x000000, 0x009e73, 0xcc79a7, 0xe69f00};
+    static const uint32_t line[COLOUR_LINES] = {0x0072b2, 0xd55e00, 0x000000, 0x009e73, 0xcc79a7};
     return unpack(line[i % COLOUR_LINES]);
 }
 

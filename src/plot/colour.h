@@ -21,7 +21,7 @@ struct colour colour_anchor(enum colour_map map, int i);
 /* The colour of t in 0..1 (clamped); NaN, "there is no value here", is a grey that no map holds. */
 struct colour colour_of(enum colour_map map, double t);
 
-enum { COLOUR_LINES = 6 };
+enum { COLOUR_LINES = 5 };
 /* The colour of line i, which repeats after COLOUR_LINES. */
 struct colour colour_line(int i);
 

@@ -45,7 +45,7 @@ struct paint paint_of(ch_colours colours, enum colour_map map, double t) {
 }
 
 struct paint paint_line(ch_colours colours, int i) {
-    static const int sixteen_colours[COLOUR_LINES] = {94, 91, 39, 32, 35, 33}; /* the nearest; 39: the terminal's own */
+    static const int sixteen_colours[COLOUR_LINES] = {94, 91, 39, 32, 35}; /* the nearest; 39: the terminal's own */
     struct paint paint = {.code = ""};
     struct colour colour = colour_line(i);
     if (colours == CH_COLOURS_NONE) return paint;

@@ -4,17 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double slack = 1e-9; /* of a step: a tick at the very end of a scale may miss it by rounding */
+static const double slack = 1e-9;    /* of a step: a tick at the very end of a scale may miss it by rounding */
+static const double largest = 1e300; /* so that no sum or ratio of ends overflows */
 
 struct scale scale_of(double low, double high, bool log) {
-    double least = fmin(low, high), most = fmax(low, high);
-    if (!isfinite(least) || !isfinite(most) || (log && !(least > 0))) return (struct scale){log ? 0.1 : 0, 1, log};
+    double least = fmin(fmax(fmin(low, high), log ? 1 / largest : -largest), largest);
+    double most = fmin(fmax(fmax(low, high), least), largest);
+    if (!isfinite(low) || !isfinite(high) || (log && fmin(low, high) <= 0))
+        return (struct scale){log ? 0.1 : 0, 1, log};
     if (log && most / least < 1.1) return (struct scale){least / 2, most * 2, log};
-    if (!log && most - least <= fmax(1e-6 * fmax(fabs(least), fabs(most)), 1e-300)) {
+    if (!log && most - least <= fmax(1e-6 * fmax(fabs(least), fabs(most)), 1 / largest)) {
         double room = fmax(fabs(most), 1) / 2;
         return (struct scale){least - room, most + room, log};
     }
-    if (!log && !isfinite(most - least)) return (struct scale){least / 2, most / 2, log};
     return (struct scale){least, most, log};
 }
 
@@ -36,9 +38,10 @@ static double round_step(double least) {
     return unit * 10;
 }
 
-/* The step at which at most `most` ticks lie on the scale. */
+/* The finest step at which at most `most` ticks lie on the scale; one lies there always, since the step before had
+ * more than two. */
 static double linear_step(const struct scale *scale, int most) {
-    double step = round_step((scale->high - scale->low) / most);
+    double step = round_step((scale->high - scale->low) / (most + 1));
     while (floor(scale->high / step + slack) - ceil(scale->low / step - slack) + 1 > most)
         step = round_step(step * 1.5);
     return step;
@@ -50,23 +53,26 @@ static int decimals(double step) {
     return digits > 0 ? (int)digits : 0;
 }
 
-static void linear_text(double value, double step, double largest, char out[NUMBER_BYTES]) {
-    if (largest >= 1e7 || step < 1e-5)
-        snprintf(out, NUMBER_BYTES, "%.3g", value);
-    else
+/* Plain decimals where they are short, else as many significant digits as the step needs. */
+static void linear_text(double value, double step, double most, char out[NUMBER_BYTES]) {
+    if (most < 1e7 && step >= 1e-5) {
         snprintf(out, NUMBER_BYTES, "%.*f", decimals(step), value);
+        return;
+    }
+    int digits = (int)(floor(log10(most) + slack) - floor(log10(step) + slack)) + 1;
+    snprintf(out, NUMBER_BYTES, "%.*g", digits < 15 ? digits : 15, value);
 }
 
 static struct ticks linear_ticks(const struct scale *scale, int most) {
     struct ticks ticks = {0};
     double step = linear_step(scale, most), first = ceil(scale->low / step - slack);
-    double largest = fmax(fabs(scale->low), fabs(scale->high));
+    double widest = fmax(fabs(scale->low), fabs(scale->high));
     for (int i = 0; i < most; i++) {
         double value = (first + i) * step;
         if (value > scale->high + slack * step) break;
         if (fabs(value) < slack * step) value = 0; /* no "-0" */
         ticks.value[ticks.count] = fmin(fmax(value, scale->low), scale->high);
-        linear_text(value, step, largest, ticks.text[ticks.count++]);
+        linear_text(value, step, widest, ticks.text[ticks.count++]);
     }
     return ticks;
 }

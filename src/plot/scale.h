@@ -23,7 +23,8 @@ struct ticks {
 };
 
 /* A scale that holds both values, which may come in any order and be equal. Not finite, or not above 0 on a
- * logarithmic scale: 0..1, or 0.1..1. */
+ * logarithmic scale: 0..1, or 0.1..1. Ends beyond 1e300, and below 1e-300 on a logarithmic scale, are taken as those.
+ */
 struct scale scale_of(double low, double high, bool log);
 /* The same, widened to the round numbers around its ends. */
 struct scale scale_rounded(struct scale scale);
