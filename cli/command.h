@@ -37,4 +37,7 @@ const struct command *command_row(size_t i);
 /* The command of that name; NULL after a sentence that has the known ones. */
 const struct command *command_find(const char *name);
 
+/* Kind i of `plot`, or NULL past the last. */
+const char *plot_name(size_t i);
+
 #endif

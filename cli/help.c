@@ -1,35 +1,65 @@
 /* help [COMMAND]; and --help anywhere. */
 #include "help.h"
+#include "completion.h"
+#include "manual.h"
 #include "options.h"
 #include "output.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char exit_codes[] =
-    "Exit codes:\n"
-    "  0    done\n"
-    "  1    failed: a file, a disk, a value, a reader of the output that went away\n"
-    "  2    wrong usage: an option, a name or an argument\n"
-    "  130  train was stopped by SIGINT (Ctrl-C) and wrote a checkpoint; 143: by SIGTERM\n";
+const struct exit_code exit_codes[] = {
+    {"0", "done"},
+    {"1", "failed: a file, a disk, a value, a reader of the output that went away"},
+    {"2", "wrong usage: an option, a name or an argument"},
+    {"130", "train was stopped by SIGINT (Ctrl-C) and wrote a checkpoint; 143: by SIGTERM"},
+    {0},
+};
+
+const char help_example[] = "clearhead train reverse --out runs/reverse\n"
+                            "echo \"3 1 4 1 5\" | clearhead decode runs/reverse";
+const char help_streams[] = "Data goes to standard output, talk to standard error. Every command has --json.";
+
+static void put_exit_codes(void) {
+    out("\nExit codes:\n");
+    for (const struct exit_code *row = exit_codes; row->code; row++) out("  %-4s %s\n", row->code, row->meaning);
+}
+
+/* Lines, indented. */
+static void put_lines(const char *text) {
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        out("  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+void help_default(const ch_option *row, char text[HELP_DEFAULT]) {
+    bool has = row->default_value && *row->default_value;
+    snprintf(text, HELP_DEFAULT, has ? " (default %s)" : "%s", has ? row->default_value : "");
+}
+
+const char *help_group(const ch_option *row) {
+    return row->group ? row->group : "options";
+}
 
 int help_of_all(void) {
     out("clearhead %s: transformers you can see into\n\n"
         "Usage: clearhead COMMAND [arguments]\n\nCommands:\n",
         ch_version());
     for (size_t i = 0; command_row(i); i++) out("  %-9s %s\n", command_row(i)->name, command_row(i)->help);
-    out("\n`clearhead help COMMAND` shows what a command takes; `clearhead --version` says which this is.\n"
-        "Data goes to standard output, talk to standard error. Every command has --json.\n\n%s\n"
-        "Example:\n  clearhead train reverse --out runs/reverse\n"
-        "  echo \"3 1 4 1 5\" | clearhead decode runs/reverse\n",
-        exit_codes);
+    out("\n`clearhead help COMMAND` shows what a command takes; `clearhead --version` says which this is.\n%s\n",
+        help_streams);
+    put_exit_codes();
+    out("\nExample:\n");
+    put_lines(help_example);
     return out_flush() ? EXIT_DONE : EXIT_FAILED;
 }
 
 static void put_option(const ch_option *row) {
-    char left[96], right[64] = "";
+    char left[96], right[HELP_DEFAULT];
     snprintf(left, sizeof left, "--%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
-    if (row->default_value && *row->default_value) snprintf(right, sizeof right, " (default %s)", row->default_value);
+    help_default(row, right);
     out("  %-26s %s%s\n", left, row->help, right);
 }
 
@@ -38,7 +68,7 @@ static void put_options(const struct command *command) {
     option_table(command, &table);
     const char *group = "";
     for (size_t i = 0; i < table.count; i++) {
-        const char *its = table.row[i]->group ? table.row[i]->group : "options";
+        const char *its = help_group(table.row[i]);
         if (strcmp(its, group) != 0) out("\n%c%s:\n", (its[0] & ~0x20), its + 1);
         group = its;
         put_option(table.row[i]);
@@ -49,12 +79,9 @@ int help_of_command(const struct command *command) {
     out("Usage: clearhead %s %s\n\n%s.\n", command->name, command->usage, command->help);
     if (command->about) out("\n%s", command->about);
     put_options(command);
-    out("\n%s\nExample:\n", exit_codes);
-    for (const char *line = command->example; *line;) {
-        size_t length = strcspn(line, "\n");
-        out("  %.*s\n", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
+    put_exit_codes();
+    out("\nExample:\n");
+    put_lines(command->example);
     return out_flush() ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -84,15 +111,27 @@ static int help_as_json(const struct command *only) {
 static int run(const struct arguments *arguments) {
     const struct command *command = arguments->positional ? command_find(arguments->positional) : NULL;
     if (arguments->positional && !command) return EXIT_USAGE;
+    const char *shell = arguments_value(arguments, "completion");
+    if (shell) return completion_write(shell);
+    if (arguments_has(arguments, "man")) return command ? manual_of_command(command) : manual_of_all();
     if (arguments_has(arguments, "json")) return help_as_json(command);
     return command ? help_of_command(command) : help_of_all();
 }
 
+static const ch_option options[] = {
+    {"man", NULL, NULL, "write it as a manual page", NULL},
+    {"completion", "{bash,zsh,fish}", NULL, "write what completes the command's words in that shell", NULL},
+    {0},
+};
+
 const struct command command_help = {
     .name = "help",
-    .usage = "[COMMAND]",
+    .usage = "[COMMAND] [options]",
     .help = "show the commands, or what one of them takes",
-    .example = "clearhead help train",
+    .about = "With --man and --completion it writes what `cmake --install` puts where man and the shells look.\n",
+    .example = "clearhead help train\nclearhead help train --man | man -l -\n"
+               "eval \"$(clearhead help --completion bash)\"",
     .positional = "COMMAND",
+    .options = options,
     .run = run,
 };

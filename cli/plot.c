@@ -63,6 +63,10 @@ static const struct plot plots[] = {
 
 enum { PLOTS = sizeof plots / sizeof *plots };
 
+const char *plot_name(size_t i) {
+    return i < PLOTS ? plots[i].name : NULL;
+}
+
 static const struct plot *plot_find(const char *name) {
     const char *names[PLOTS];
     char list[128] = "", near[64] = "";

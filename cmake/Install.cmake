@@ -1,4 +1,5 @@
-# What `cmake --install` puts where: header, both libraries, the command, and how others find them.
+# What `cmake --install` puts where: header, both libraries, the command with its manual pages and completions, and how
+# others find them.
 include(CMakePackageConfigHelpers)
 set(ch_package ${CMAKE_INSTALL_LIBDIR}/cmake/clearhead)
 
@@ -20,3 +21,15 @@ install(FILES ${CMAKE_BINARY_DIR}/clearhead-config.cmake ${CMAKE_BINARY_DIR}/cle
 file(RELATIVE_PATH ch_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # wherever the tree is moved to
 configure_file(cmake/clearhead.pc.in ${CMAKE_BINARY_DIR}/clearhead.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/clearhead.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The command writes its own manual pages and completions.
+set(ch_pages ${CMAKE_BINARY_DIR}/pages)
+add_custom_command(OUTPUT ${ch_pages}/written
+  COMMAND ${CMAKE_COMMAND} -DCOMMAND=$<TARGET_FILE:clearhead> -DFOLDER=${ch_pages}
+    -P ${CMAKE_SOURCE_DIR}/cmake/Pages.cmake
+  DEPENDS clearhead ${CMAKE_SOURCE_DIR}/cmake/Pages.cmake VERBATIM)
+add_custom_target(ch_pages ALL DEPENDS ${ch_pages}/written)
+install(DIRECTORY ${ch_pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+install(FILES ${ch_pages}/clearhead DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${ch_pages}/_clearhead DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${ch_pages}/clearhead.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

@@ -14,6 +14,7 @@ if(NOT CH_DOUBLE AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
   ch_script_test(valgrind $<TARGET_FILE:clearhead> ${CMAKE_CURRENT_SOURCE_DIR}/valgrind.supp)
   ch_script_test(slow_lesson $<TARGET_FILE:clearhead>)
   ch_script_test(installed ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
+  ch_script_test(pages $<TARGET_FILE:clearhead> ${CMAKE_BINARY_DIR}/pages)
   ch_script_test(docs ${CMAKE_SOURCE_DIR} $<TARGET_FILE:clearhead> $<TARGET_FILE:ch_shared> ${CMAKE_C_COMPILER})
 endif()
 

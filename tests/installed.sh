@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The installed tree: the examples build against it by pkg-config, shared and static, and by CMake, and run; nothing but
-# ch_* is visible in either library, so a program's own `add` stays its own.
+# The installed tree: manual pages and completions are there (pages.sh reads them); the examples build against it by
+# pkg-config, shared and static, and by CMake, and run; nothing but ch_* is visible in either library, so a program's
+# own `add` stays its own.
 #   installed.sh SOURCE-FOLDER BUILD-FOLDER COMPILER
 set -euo pipefail
 source=$1 build=$2 compiler=$3
 work=$(mktemp -d "${TMPDIR:-/tmp}/clearhead_installed.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-cmake --build "$build" --target clearhead ch_shared ch_static >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+cmake --build "$build" --target clearhead ch_shared ch_static ch_pages >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 cmake --install "$build" --prefix "$work/tree" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 library=$(dirname "$(find "$work/tree" -name libclearhead.a)")
 export PKG_CONFIG_PATH="$library/pkgconfig" LD_LIBRARY_PATH="$library"
@@ -22,6 +23,14 @@ seen=$(nm -D --defined-only "$library/libclearhead.so" | awk '{ print $NF }' | g
 [ -z "$seen" ] || fail "the shared library shows other names than ch_*: $seen"
 seen=$(nm --extern-only --defined-only "$library/libclearhead.a" | awk 'NF == 3 { print $3 }' | grep -v '^ch_' || true)
 [ -z "$seen" ] || fail "the static library shows other names than ch_*: $seen"
+
+# ---- manual pages, completions ----
+for name in $("$work/tree/bin/clearhead" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/-\1/p') ""; do
+    [ -s "$work/tree/share/man/man1/clearhead$name.1" ] || fail "the manual page clearhead$name(1) was not installed"
+done
+for file in bash-completion/completions/clearhead zsh/site-functions/_clearhead fish/vendor_completions.d/clearhead.fish; do
+    grep -q clearhead "$work/tree/share/$file" || fail "share/$file was not installed"
+done
 
 # ---- examples ----
 warnings="-std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Werror"
@@ -88,4 +97,4 @@ for link in "" -Lstatic_only; do
     "$compiler" $(pkg-config --cflags clearhead) own_add.c $link $(pkg-config --libs --static clearhead) -o own_add
     ./own_add || fail "the library called the program's own add"
 done
-echo "names, pkg-config (shared, static), CMake, own names: as they should be"
+echo "names, pages, pkg-config (shared, static), CMake, own names: as they should be"

@@ -1,0 +1,20 @@
+# Manual pages and completions into a folder, written by the command from its own tables.
+#   cmake -DCOMMAND=build/clearhead -DFOLDER=build/pages -P Pages.cmake
+function(write_page file)
+  execute_process(COMMAND ${COMMAND} help ${ARGN} OUTPUT_FILE ${FOLDER}/${file} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER}/man1)
+execute_process(COMMAND ${COMMAND} help --json OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
+string(JSON count LENGTH ${help} commands)
+math(EXPR last "${count} - 1")
+write_page(man1/clearhead.1 --man)
+foreach(i RANGE ${last})
+  string(JSON name GET ${help} commands ${i} name)
+  write_page(man1/clearhead-${name}.1 ${name} --man)
+endforeach()
+write_page(clearhead --completion bash)
+write_page(_clearhead --completion zsh)
+write_page(clearhead.fish --completion fish)
+file(TOUCH ${FOLDER}/written)
