@@ -43,7 +43,7 @@ static int set_up(void **state) {
     made.other = train_run("other", "2");
     made.model = open_model(TINY);
     made.recipe = recipe_of("d-model", "16", "max-positions", "20", NULL);
-    return ch_look(made.model, (ch_sequence){digits, 6}, 0, &made.attention, NULL);
+    return ch_look(made.model, (ch_sequence){digits, 6}, 0, &made.attention, NULL) == CH_OK ? 0 : -1;
 }
 
 static int tear_down(void **state) {

@@ -110,8 +110,8 @@ static void places(void **state) {
 /* Whatever comes, a scale has a length, holds what it was made of, and has ticks. */
 static void odd_ranges(void **state) {
     (void)state;
-    static const double odd[] = {0,     1,      -1,    1e-320, -1e-320, 1e300,  -1e300, 1e299,           -1e299,
-                                 1e-12, 3.1415, 1e-30, 12345,  0.999,   1.0001, NAN,    (double)INFINITY};
+    static const double odd[] = {0,     1,      -1,    1e-320, -1e-320, 1e300,  -1e300,      1e299,           -1e299,
+                                 1e-12, 3.1415, 1e-30, 12345,  0.999,   1.0001, (double)NAN, (double)INFINITY};
     enum { ODD = sizeof odd / sizeof *odd };
     for (int i = 0; i < ODD * ODD * 2; i++) {
         double a = odd[i / 2 / ODD], b = odd[i / 2 % ODD];
@@ -138,6 +138,21 @@ static void rounding(void **state) {
     check_rounded(0.031, 3.4, true, 0.02, 5);
     check_rounded(0.01, 100, true, 0.01, 100);
     check_rounded(7, 11, true, 5, 20);
+}
+
+/* Steps are whole: a short run's axis has no half ones. */
+static void whole_numbers_have_no_ticks_between(void **state) {
+    (void)state;
+    static const double x[] = {1, 2, 3}, y[] = {1, 1, 1}, between[] = {1, 2.5, 3};
+    struct series series = {.name = "s", .count = 3, .x = x, .y = y};
+    struct chart chart = {.series_count = 1, .series = &series};
+    struct scale across, up;
+    chart_scales(&chart, &across, &up);
+    struct ticks ticks = chart_x_ticks(&chart, &across, 8);
+    assert_int_equal(ticks.count, 3);
+    assert_string_equal(ticks.text[1], "2");
+    series.x = between;
+    assert_int_equal(chart_x_ticks(&chart, &across, 8).count, 5);
 }
 
 /* ---- lines ---- */
@@ -201,6 +216,7 @@ int main(void) {
         cmocka_unit_test(places),
         cmocka_unit_test(odd_ranges),
         cmocka_unit_test(rounding),
+        cmocka_unit_test(whole_numbers_have_no_ticks_between),
         cmocka_unit_test(lines_are_seen_on_white),
         cmocka_unit_test(pens_differ),
         cmocka_unit_test(the_diverging_map_diverges),

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Nothing is lost, and nothing is read before it is written or after it is freed: train, resume, decode, eval and look
-# under valgrind. Exit 77 (skipped) without valgrind.
+# Nothing is lost, and nothing is read before it is written or after it is freed: train, resume, decode, eval, look and
+# plot under valgrind. Exit 77 (skipped) without valgrind.
 #
 #     tests/valgrind.sh COMMAND SUPPRESSIONS
 set -eu
@@ -29,6 +29,8 @@ tiny='--batch-size 4 --d-model 16 --heads 2 --d-ff 24 --threads 2'
 check train reverse $tiny --steps 3 --save-every 2 --out "$folder/run"
 check train --resume "$folder/run" --steps 4
 # shellcheck disable=SC2086
+check train reverse $tiny --steps 2 --log-gradients --out "$folder/signals"
+# shellcheck disable=SC2086
 check train copy $tiny --steps 1 --attention explicit --rng torch --out "$folder/explicit"
 printf '3 1 4 1 5\n7 2 9 0 4 6\n' >"$folder/sources"
 check decode "$folder/run" --max-new 4 <"$folder/sources"
@@ -37,4 +39,8 @@ check eval "$folder/run" --examples 4
 check look "$folder/run" --source "7 2 9" --max-new 4 --out "$folder/map.png"
 check look "$folder/run" --source "7 2 9" --max-new 4 --numbers --out "$folder/map.svg"
 check look "$folder/run" --source "7 2 9" --max-new 4 --json
+check plot positions --d-model 8 --out "$folder/positions.png"
+check plot training "$folder/run" "$folder/signals" --out "$folder/training.pdf"
+check plot training "$folder/signals" --layers
+check plot weights "$folder/run" --json
 check summary

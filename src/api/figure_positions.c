@@ -10,21 +10,21 @@
 
 #include <stdio.h>
 
-enum { LINES = 4, NAME = 32, WIDTH = 900, AXIS_TITLE = 96 };
+enum { LINES = 4, NAME = 32, WIDTH = 900, TITLE = 96, LINE_POINTS = 128 /* of a line: more would be a blur */ };
 
 struct positions_figure {
     struct ch_figure figure;
     struct panel panel[3];
     struct params params;
     float *value;
-    double *x, *y; /* (positions); (LINES, positions) */
+    double *x, *y; /* (positions); (LINES, positions); the first of them */
     struct heatmap map;
     struct heatmap_grid grid;
     struct series line[LINES];
     char name[LINES][NAME];
     struct chart chart;
     struct key key;
-    char title[AXIS_TITLE];
+    char title[TITLE], x_axis[NAME];
 };
 
 static void release(struct ch_figure *figure) {
@@ -56,7 +56,7 @@ static int dimension_of(int line, int width) {
     return (int)(share[line] * width) / 2 * 2;
 }
 
-static void fill_lines(struct positions_figure *f, const real *table, int count, int width) {
+static void fill_lines(struct positions_figure *f, const real *table, int count, int positions, int width) {
     int lines = 0;
     for (int i = 0; i < LINES; i++) {
         int dimension = dimension_of(i, width);
@@ -68,7 +68,8 @@ static void fill_lines(struct positions_figure *f, const real *table, int count,
         lines++;
     }
     for (int p = 0; p < count; p++) f->x[p] = p;
-    f->chart = (struct chart){.x_axis = "position", .y_axis = "value", .series_count = lines, .series = f->line};
+    snprintf(f->x_axis, NAME, count < positions ? "position (the first %d)" : "position", count);
+    f->chart = (struct chart){.x_axis = f->x_axis, .y_axis = "value", .series_count = lines, .series = f->line};
     f->key = (struct key){lines, f->line};
 }
 
@@ -77,10 +78,11 @@ static ch_status fill(struct positions_figure *f, const ch_recipe *recipe, ch_er
     ch_status status = make_table(recipe, &f->params, &row, error);
     if (status != CH_OK) return status;
     int width = (int)recipe->d_model, count = (int)recipe->max_positions;
+    int line = count < LINE_POINTS ? count : LINE_POINTS;
     const real *table = f->params.value + row->offset;
     f->value = mem_new(row->count, sizeof *f->value);
-    f->x = mem_new((size_t)count, sizeof *f->x);
-    f->y = mem_new((size_t)count, LINES * sizeof *f->y);
+    f->x = mem_new((size_t)line, sizeof *f->x);
+    f->y = mem_new((size_t)line, LINES * sizeof *f->y);
     if (!f->value || !f->x || !f->y) return fail_memory(error, "a figure");
     for (size_t i = 0; i < row->count; i++) f->value[i] = (float)table[i];
     f->map = (struct heatmap){.rows = count, .cols = width, .value = f->value};
@@ -90,9 +92,9 @@ static ch_status fill(struct positions_figure *f, const ch_recipe *recipe, ch_er
                                     .y_axis = "position",
                                     .bar = {-1, 1, false},
                                     .colours = COLOUR_DIVERGING,
-                                    .aspect = 0.9,
+                                    .aspect = 1,
                                     .sampled = true};
-    fill_lines(f, table, count, width);
+    fill_lines(f, table, line, count, width);
     snprintf(f->title, sizeof f->title, "%s positions: %d of width %d", recipe->position->variant.name, count, width);
     f->title[0] = (char)(f->title[0] - 'a' + 'A');
     return CH_OK;

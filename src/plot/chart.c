@@ -39,6 +39,18 @@ void chart_scales(const struct chart *chart, struct scale *x, struct scale *y) {
     *y = scale_rounded(scale_of(up.low, up.high, chart->log_y));
 }
 
+static bool has_whole_x(const struct chart *chart) {
+    for (int s = 0; s < chart->series_count; s++)
+        for (int i = 0; i < chart->series[s].count; i++)
+            if (chart->series[s].x[i] != floor(chart->series[s].x[i])) return false;
+    return true;
+}
+
+struct ticks chart_x_ticks(const struct chart *chart, const struct scale *x, int most) {
+    double whole = x->high - x->low + 1;
+    return scale_ticks(x, whole < most && has_whole_x(chart) ? (int)whole : most);
+}
+
 static ch_status check_chart(const void *content, ch_error *error) {
     const struct chart *chart = content;
     for (int s = 0; s < chart->series_count; s++)

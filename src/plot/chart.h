@@ -42,6 +42,9 @@ struct key {
 /* The scales that hold all series and marks. */
 void chart_scales(const struct chart *chart, struct scale *x, struct scale *y);
 
+/* At most so many ticks of the x axis; where every x is a whole number, there are none between. */
+struct ticks chart_x_ticks(const struct chart *chart, const struct scale *x, int most);
+
 /* Sets colour and dashes; a line drawn then is the series'. */
 void series_pen(cairo_t *cr, const struct series *series);
 /* The small circle of a point. */

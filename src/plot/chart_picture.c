@@ -1,3 +1,4 @@
+/* Line charts and their pens as a panel of a picture: axes to the left and below, light lines at the ticks of y. */
 #include "plot/chart.h"
 
 #include <math.h>
@@ -59,9 +60,9 @@ static struct layout layout_of(cairo_t *cr, const struct chart *chart, struct bo
     widest = fmax(widest, least_number); /* so that the axes of charts below one another stand in a line */
     double left = (chart->y_axis ? SIZE_AXIS * 1.8 : 0) + widest + CANVAS_OUTSIDE;
     /* As many ticks as their widest number leaves room for; the last one stands out half. */
-    struct ticks most = scale_ticks(&layout.x, MOST_TICKS);
+    struct ticks most = chart_x_ticks(chart, &layout.x, MOST_TICKS);
     double number = canvas_text_width(cr, most.text[most.count - 1], SIZE_TICK), width = box.width - left - number / 2;
-    layout.x_ticks = scale_ticks(&layout.x, (int)(width / (number + label_gap)));
+    layout.x_ticks = chart_x_ticks(chart, &layout.x, (int)(width / (number + label_gap)));
     layout.plot = (struct box){canvas_snap(cr, box.x + left), canvas_snap(cr, box.y + above), canvas_snap(cr, width),
                                canvas_snap(cr, box.height - above - below)};
     return layout;

@@ -87,7 +87,7 @@ static void put_row(struct text_out *out, const struct view *view, const struct 
 }
 
 static void put_x_axis(struct text_out *out, const struct view *view, int left, int columns) {
-    struct ticks ticks = scale_ticks(&view->x, view->cells / COLUMNS_A_TICK);
+    struct ticks ticks = chart_x_ticks(view->chart, &view->x, view->cells / COLUMNS_A_TICK);
     text_out_pad(out, left - 1);
     text_out_add(out, "+", 1);
     for (int c = 0; c < view->cells; c++) text_out_add(out, "-", 1);

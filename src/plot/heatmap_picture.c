@@ -73,9 +73,17 @@ static double whole_pixels(cairo_t *cr, double length) {
     return fmax(floor(length * scale + 1e-6), 1) / scale;
 }
 
-/* How many values make a cell, so that `count` cells fit into `room` units. */
+/* The smallest of 1, 2, 5, 10, 20, ... cells that is at least `room` long. */
+static int every(double cell, double room) {
+    static const int factor[] = {1, 2, 5};
+    for (int unit = 1;; unit *= 10)
+        for (int i = 0; i < 3; i++)
+            if (unit * factor[i] * cell >= room) return unit * factor[i];
+}
+
+/* How many values make a cell, so that `count` cells fit into `room` units: a round number, for the labels' sake. */
 static int step_for(cairo_t *cr, int count, double room) {
-    return divide_up(count, (int)fmax(room * canvas_scale(cr), 1));
+    return every(1, divide_up(count, (int)fmax(room * canvas_scale(cr), 1)));
 }
 
 static void choose_cells(struct layout *layout, cairo_t *cr, double room, double width) {
@@ -99,14 +107,6 @@ static void choose_cells(struct layout *layout, cairo_t *cr, double room, double
     }
     layout->map_width = layout->cols * layout->cell_width;
     layout->map_height = layout->rows * layout->cell_height;
-}
-
-/* The smallest of 1, 2, 5, 10, 20, ... cells that is at least `room` long. */
-static int every(double cell, double room) {
-    static const int factor[] = {1, 2, 5};
-    for (int unit = 1;; unit *= 10)
-        for (int i = 0; i < 3; i++)
-            if (unit * factor[i] * cell >= room) return unit * factor[i];
 }
 
 /* Short labels are better thinned than turned. */

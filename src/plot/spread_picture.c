@@ -1,3 +1,4 @@
+/* Distributions as a panel of a picture: a row each of name, box, mean and deviation, on one common axis. */
 #include "plot/spread.h"
 
 #include <math.h>
