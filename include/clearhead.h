@@ -243,12 +243,12 @@ CH_API void ch_trainer_free(ch_trainer *trainer);
 typedef struct ch_decoder ch_decoder;
 
 typedef struct ch_decode_options {
-    int max_new;      /* most tokens of an answer, EOS included; 0: as many as the positions allow, at most the
-                         source's length + 50 */
-    int batch_size;   /* sequences decoded together; 0: 64 */
-    int threads;      /* 0: as many as there are processors */
-    bool no_cache;    /* recompute every position at every step, to compare */
-    bool keep_logits; /* for ch_decoder_logits */
+    int max_new;           /* most tokens of an answer, EOS included; 0: as many as the positions allow, at most the
+                              source's length + 50 */
+    int batch_size;        /* sequences decoded together; 0: 64 */
+    int threads;           /* 0: as many as there are processors */
+    bool no_cache;         /* recompute every position at every step, to compare */
+    bool keep_logits;      /* for ch_decoder_logits */
     const char *attention; /* the core's name; NULL: "fused" */
 } ch_decode_options;
 
@@ -279,8 +279,8 @@ typedef struct ch_evaluation {
     int64_t exact, total;  /* whole answers that greedy decoding got right */
 } ch_evaluation;
 
-/* Freshly drawn examples of the recipe's task, lengths and seed, from another stream than training's (a short source may
- * still have been drawn there, too: there are only 10,000 of length 4). */
+/* Freshly drawn examples of the recipe's task, lengths and seed, from another stream than training's (a short source
+ * may still have been drawn there, too: there are only 10,000 of length 4). */
 CH_API ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t examples, ch_evaluation *result,
                              ch_error *error);
 
@@ -325,7 +325,8 @@ typedef struct ch_figure ch_figure;
 /* Cross-attention of one layer (-1: the last) and one head (-1: all, as a grid): heat maps of the weights. */
 CH_API ch_status ch_figure_attention(const ch_attention *attention, int layer, int head, ch_figure **figure,
                                      ch_error *error);
-/* The recipe's table of positions (max-positions, d-model): as a heat map, and a few of its dimensions as lines. */
+/* The recipe's table of positions (max-positions, d-model): as a heat map, and a few of its dimensions as lines
+ * over the first 128 positions. */
 CH_API ch_status ch_figure_positions(const ch_recipe *recipe, ch_figure **figure, ch_error *error);
 
 typedef struct ch_training_view {

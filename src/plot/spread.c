@@ -79,40 +79,62 @@ static void put_number(struct text_out *out, const char *text, int end) {
     text_out_add(out, label.text, label.width);
 }
 
-static void text(struct text_out *out, const void *content, ch_colours colours, int columns) {
-    const struct spreads *spreads = content;
-    struct scale scale = spreads_scale(spreads);
-    int name = 0, most = columns / 3 < LONGEST_NAME ? columns / 3 : LONGEST_NAME;
+/* Columns of the names, of the strip, and whether mean and deviation find room beside it. */
+struct view {
+    const struct spreads *spreads;
+    struct scale scale;
+    enum label_set set;
+    int columns, longest, name, strip;
+    bool numbered;
+};
+
+static struct view view_of(const struct spreads *spreads, enum label_set set, int columns) {
+    struct view view = {.spreads = spreads, .scale = spreads_scale(spreads), .set = set, .columns = columns};
+    view.longest = columns / 3 < LONGEST_NAME ? columns / 3 : LONGEST_NAME;
     for (int i = 0; i < spreads->count; i++) {
-        int width = label_clean(spreads->row[i].name, most, text_out_set(colours)).width;
-        name = width > name ? width : name;
+        int width = label_clean(spreads->row[i].name, view.longest, set).width;
+        if (width > view.name) view.name = width;
     }
-    int strip = columns - name - 2 - 2 * (NUMBER_COLUMNS + 1);
-    bool numbered = strip >= LEAST_STRIP;
-    if (!numbered) strip = columns - name - 2;
-    for (int i = -1; i < spreads->count; i++) {
-        char mean[NUMBER_BYTES] = "mean", deviation[NUMBER_BYTES] = "dev.";
-        if (i >= 0) {
-            text_out_label(out, spreads->row[i].name, most, text_out_set(colours));
-            text_out_pad(out, name + 1);
-            put_strip(out, &spreads->row[i], &scale, strip);
-            spread_number(spreads->row[i].mean, mean);
-            spread_number(spreads->row[i].deviation, deviation);
-        } else {
-            char low[NUMBER_BYTES], high[NUMBER_BYTES];
-            snprintf(low, sizeof low, "%.3g", scale.low);
-            snprintf(high, sizeof high, "%.3g", scale.high);
-            text_out_pad(out, name + 1);
-            text_out_label(out, low, strip / 2, LABEL_ASCII);
-            put_number(out, high, name + 1 + strip);
-        }
-        if (numbered) put_number(out, mean, name + 1 + strip + NUMBER_COLUMNS + 1);
-        if (numbered) put_number(out, deviation, columns - 1);
-        text_out_newline(out);
-    }
-    text_out_words(
-        out, "a row: . from the smallest value to the largest, - the middle 90 %, = the middle half, | the median",
-        columns);
+    view.strip = columns - view.name - 2 - 2 * (NUMBER_COLUMNS + 1);
+    view.numbered = view.strip >= LEAST_STRIP;
+    if (!view.numbered) view.strip = columns - view.name - 2;
+    return view;
+}
+
+static void end_line(struct text_out *out, const struct view *view, const char *mean, const char *deviation) {
+    if (view->numbered) put_number(out, mean, view->name + 1 + view->strip + NUMBER_COLUMNS + 1);
+    if (view->numbered) put_number(out, deviation, view->columns - 1);
+    text_out_newline(out);
+}
+
+static void put_heading(struct text_out *out, const struct view *view) {
+    char low[NUMBER_BYTES], high[NUMBER_BYTES];
+    snprintf(low, sizeof low, "%.3g", view->scale.low);
+    snprintf(high, sizeof high, "%.3g", view->scale.high);
+    text_out_pad(out, view->name + 1);
+    text_out_label(out, low, view->strip / 2, LABEL_ASCII);
+    put_number(out, high, view->name + 1 + view->strip);
+    end_line(out, view, "mean", "dev.");
+}
+
+static void put_row(struct text_out *out, const struct view *view, const struct spread *row) {
+    char mean[NUMBER_BYTES], deviation[NUMBER_BYTES];
+    text_out_label(out, row->name, view->longest, view->set);
+    text_out_pad(out, view->name + 1);
+    put_strip(out, row, &view->scale, view->strip);
+    spread_number(row->mean, mean);
+    spread_number(row->deviation, deviation);
+    end_line(out, view, mean, deviation);
+}
+
+static void text(struct text_out *out, const void *content, ch_colours colours, int columns) {
+    struct view view = view_of(content, text_out_set(colours), columns);
+    put_heading(out, &view);
+    for (int i = 0; i < view.spreads->count; i++) put_row(out, &view, &view.spreads->row[i]);
+    text_out_words(out,
+                   "a row: . from the smallest value to the largest, - the middle 90 %, = the middle half, "
+                   "| the median",
+                   columns);
 }
 
 /* ---- the panel ---- */
