@@ -82,7 +82,7 @@ static void put_options(const struct job *job) {
     for (size_t i = 0; (row = ch_recipe_option(i)); i++) {
         const char *value = option(job, row->name);
         if (strcmp(value, row->default_value) == 0) continue;
-        out("%s --%s %s", any ? "" : "options:", row->name, value);
+        out("%s --%s%s%s", any ? "" : "options:", row->name, row->value ? " " : "", row->value ? value : "");
         any = true;
     }
     if (any) out("\n");
@@ -255,7 +255,7 @@ const struct command command_check = {
              "  data            five examples to read; answers, special tokens and padding by rule\n"
              "  shapes          one pass over two sequences: every intermediate has the shape that the sizes predict\n"
              "  initial-loss    the loss of fresh weights is what ln V and the initialisation predict\n"
-             "  masking         no logit moves when a later token changes\n"
+             "  masking         no logit moves when a later token changes: nothing of the future leaks\n"
              "  overfit         eight sequences are learned by heart in 400 steps, without dropout\n"
              "  generalisation  500 fresh sequences are answered, and cross-attention shows the task's alignment\n"
              "Without --model, generalisation trains one first, by the options. Exit code 1: a stage failed.\n",

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Dumps from PyTorch equal clearhead's, and compare finds mistakes planted in PyTorch. Exit 77 (skipped) where no python3
-# has torch.
+# Dumps from PyTorch equal clearhead's, and compare finds mistakes planted in PyTorch. Exit 77 (skipped) where no
+# python3 has torch.
 #
 #     tests/plants.sh ROOT COMMAND
 set -eu

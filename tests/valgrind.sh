@@ -39,6 +39,12 @@ check eval "$folder/run" --examples 4
 check look "$folder/run" --source "7 2 9" --max-new 4 --out "$folder/map.png"
 check look "$folder/run" --source "7 2 9" --max-new 4 --numbers --out "$folder/map.svg"
 check look "$folder/run" --source "7 2 9" --max-new 4 --json
+check dump "$folder/run" --source "7 2 9" --target "9 2 7" --backward --out "$folder/fused.safetensors"
+check dump "$folder/run" --source "7 2 9" --target "9 2 7" --backward --attention explicit \
+    --out "$folder/explicit.safetensors"
+check dump "$folder/run" --source "7 2 9" --target "9 2 7" --show dec.1.cross_attn.weights
+check compare "$folder/fused.safetensors" "$folder/explicit.safetensors"
+check check data shapes initial-loss masking --model "$folder/run" --batch-size 4
 check plot positions --d-model 8 --out "$folder/positions.png"
 check plot training "$folder/run" "$folder/signals" --out "$folder/training.pdf"
 check plot training "$folder/signals" --layers
