@@ -158,6 +158,13 @@ static int show(const struct arguments *arguments, struct view *view) {
 
 /* ---- decoding ---------------------------------------------------------------------------------- */
 
+static void warn_if_cut_off(const struct view *view) {
+    ch_sequence generated = ch_attention_generated(view->attention);
+    if (generated.tokens[generated.length - 1] != ch_vocab_eos(view->vocab))
+        say("clearhead: warning: the answer was cut off at %zu tokens, before its end (see --max-new)",
+            generated.length);
+}
+
 static int look(const struct arguments *arguments, const ch_model *model, struct view *view, int max_new) {
     ch_attention *attention = NULL;
     int *tokens;
@@ -168,6 +175,7 @@ static int look(const struct arguments *arguments, const ch_model *model, struct
     if (!code && count == 0) code = complain(EXIT_USAGE, "--source is empty; expected tokens separated by spaces");
     if (!code && ch_look(model, (ch_sequence){tokens, count}, max_new, &attention, &error)) code = report(NULL, &error);
     view->attention = attention;
+    if (!code) warn_if_cut_off(view);
     if (!code) code = show(arguments, view);
     ch_attention_free(attention);
     free(tokens);
