@@ -6,6 +6,12 @@ function(ch_script_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()
 
+# Every command of a document, run and compared.
+function(ch_document_test name document)
+  add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docs.sh ${CMAKE_SOURCE_DIR} ${document}
+    $<TARGET_FILE:clearhead> $<TARGET_FILE:ch_shared> ${CMAKE_C_COMPILER})
+endfunction()
+
 add_test(NAME tiers COMMAND ${CMAKE_SOURCE_DIR}/tools/check_tiers.sh)
 ch_script_test(check_tiers ${CMAKE_SOURCE_DIR})
 if(NOT CH_DOUBLE AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
@@ -15,7 +21,8 @@ if(NOT CH_DOUBLE AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
   ch_script_test(slow_lesson $<TARGET_FILE:clearhead>)
   ch_script_test(installed ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
   ch_script_test(pages $<TARGET_FILE:clearhead> ${CMAKE_BINARY_DIR}/pages)
-  ch_script_test(docs ${CMAKE_SOURCE_DIR} $<TARGET_FILE:clearhead> $<TARGET_FILE:ch_shared> ${CMAKE_C_COMPILER})
+  ch_document_test(docs README.md)
+  ch_document_test(docs_lesson docs/lesson.md)
 endif()
 
 get_property(ch_all_tests DIRECTORY PROPERTY TESTS)

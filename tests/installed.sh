@@ -34,6 +34,7 @@ done
 
 # ---- examples ----
 warnings="-std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Werror"
+examples="train_and_decode attention_map decode_threads claims"
 model="$source/tests/data/lesson_tiny_model.safetensors"
 
 # check_examples FOLDER: what they print.
@@ -41,15 +42,16 @@ check_examples() {
     [ "$("$1/train_and_decode" | tail -1)" = "3 1 4 1 5 -> 5 1 4 1 3" ] || fail "$1: train_and_decode: $("$1/train_and_decode")"
     "$1/attention_map" "$model" 3 1 4 1 | tail -1 | grep -q '^reversing: ' || fail "$1: attention_map: $("$1/attention_map" "$model" 3 1 4 1)"
     [ "$("$1/decode_threads" "$model" | grep -c ': 100 of 100 reversed')" = 4 ] || fail "$1: decode_threads: $("$1/decode_threads" "$model")"
+    "$1/claims" >"$1/claims.out" || fail "$1: claims: $(cat "$1/claims.out")"
 }
 
 # by_pkg_config FOLDER OPTIONS-FOR-PKG-CONFIG LINK-OPTIONS
 by_pkg_config() {
     mkdir "$1"
-    for example in train_and_decode attention_map decode_threads; do
+    for example in $examples; do
         # shellcheck disable=SC2046,SC2086
         "$compiler" $warnings $(pkg-config --cflags clearhead) "$source/examples/$example.c" $3 \
-            $(pkg-config --libs $2 clearhead) -pthread -o "$1/$example"
+            $(pkg-config --libs $2 clearhead) -pthread -lm -o "$1/$example"
     done
     check_examples "$1"
 }
@@ -65,9 +67,9 @@ cmake_minimum_required(VERSION 3.25)
 project(outside LANGUAGES C)
 find_package(clearhead 0.1 REQUIRED)
 find_package(Threads REQUIRED)
-foreach(example train_and_decode attention_map decode_threads)
+foreach(example $examples)
   add_executable(\${example} $source/examples/\${example}.c)
-  target_link_libraries(\${example} clearhead::clearhead Threads::Threads)
+  target_link_libraries(\${example} clearhead::clearhead Threads::Threads m)
 endforeach()
 END
 cmake -S cmake -B cmake/build -DCMAKE_PREFIX_PATH="$work/tree" -DCMAKE_C_COMPILER="$compiler" >log 2>&1 &&
