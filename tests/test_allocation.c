@@ -127,7 +127,24 @@ static void release(void *memory) {
     free(memory);
 }
 
-/* All that a program does in memory: train a step, evaluate, decode, look. */
+/* A dump, compared with itself, and the stage checks that train nothing. */
+static ch_status see_through(const ch_model *model, const ch_recipe *recipe, ch_sequence source, ch_error *error) {
+    static const char *const stage[] = {"data", "shapes", "initial-loss", "masking"};
+    static const ch_dump_options options = {.backward = true};
+    ch_tensors *tensors = NULL;
+    ch_comparison *rows = NULL;
+    ch_check_result result;
+    size_t count;
+    ch_status status = ch_dump(model, source, source, &options, &tensors, error);
+    if (status == CH_OK) status = ch_compare(tensors, tensors, 0, &rows, &count, error);
+    for (size_t i = 0; i < 4 && status == CH_OK; i++)
+        status = ch_check_run(recipe, i % 2 ? model : NULL, stage[i], NULL, &result, error);
+    ch_comparison_free(rows);
+    ch_tensors_free(tensors);
+    return status;
+}
+
+/* All that a program does in memory: train a step, evaluate, decode, look, see through it. */
 static ch_status use_everything(ch_error *error) {
     static const int token[] = {3, 1, 4};
     ch_recipe *recipe = NULL;
@@ -146,6 +163,7 @@ static ch_status use_everything(ch_error *error) {
     if (status == CH_OK) status = ch_trainer_step(trainer, &step, error);
     if (status == CH_OK) status = ch_evaluate(ch_trainer_model(trainer), recipe, 3, &result, error);
     if (status == CH_OK) status = ch_look(ch_trainer_model(trainer), (ch_sequence){token, 3}, 4, &attention, error);
+    if (status == CH_OK) status = see_through(ch_trainer_model(trainer), recipe, (ch_sequence){token, 3}, error);
     if (status == CH_OK) status = ch_figure_attention(attention, -1, -1, &figure, error);
     if (status == CH_OK) status = ch_figure_text(figure, CH_COLOURS_NONE, 0, &text, error);
     if (status == CH_OK) status = ch_summary_new(recipe, &summary, error);

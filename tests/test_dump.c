@@ -115,7 +115,7 @@ static void bad_dumps(void **state) {
 
 /* ---- planted differences -------------------------------------------------------------------------- */
 
-/* A file and its copy; NAN stands for "no number" in a plant. */
+/* A dump, and its copy out of a file. */
 struct pair {
     char *folder;
     ch_tensors *a, *b;
@@ -219,12 +219,12 @@ static void worst_element(void **state) {
 static void special_values(void **state) {
     (void)state;
     static const struct {
-        double a, b;
+        float a, b;
         bool same;
     } cases[] = {
-        {NAN, NAN, true},      {INFINITY, INFINITY, true}, {-INFINITY, INFINITY, false}, {NAN, 1, false},
-        {1, NAN, false},       {INFINITY, 1, false},       {1, -INFINITY, false},        {0, -0.0, true},
-        {1e30, 1.1e30, false}, {NAN, INFINITY, false},     {1e-30, -1e-30, true},
+        {NAN, NAN, true},        {INFINITY, INFINITY, true}, {-INFINITY, INFINITY, false}, {NAN, 1, false},
+        {1, NAN, false},         {INFINITY, 1, false},       {1, -INFINITY, false},        {0, -0.0F, true},
+        {1e30F, 1.1e30F, false}, {NAN, INFINITY, false},     {1e-30F, -1e-30F, true},
     };
     struct pair pair = pair_new();
     real *a = tensors_find(pair.a, "logits")->value, *b = tensors_find(pair.b, "logits")->value;
@@ -254,7 +254,7 @@ static void shapes_and_names(void **state) {
     ch_comparison_free(all);
     ch_error error;
     check_sentence(ch_compare(pair.a, pair.b, -1, &all, &count, &error), CH_USAGE, &error, "tolerance", "-1", NULL);
-    check_sentence(ch_compare(pair.a, pair.b, NAN, &all, &count, &error), CH_USAGE, &error, "tolerance", NULL);
+    check_sentence(ch_compare(pair.a, pair.b, (double)NAN, &all, &count, &error), CH_USAGE, &error, "tolerance", NULL);
     assert_null(all);
     pair_free(&pair);
 }

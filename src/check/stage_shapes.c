@@ -61,8 +61,9 @@ static void see_rows(void *context, const char *layer, const char *name, const r
 static void see_map(void *context, const char *layer, const char *name, int sequence, int head, const real *x,
                     int queries, int keys) {
     struct sites *sites = context;
-    struct site *site = sequence == 0 && head == 0 ? add_site(sites, layer, name) : &sites->item[sites->count - 1];
     if (sites->failed) return;
+    struct site *site = sequence == 0 && head == 0 ? add_site(sites, layer, name) : &sites->item[sites->count - 1];
+    if (!site) return;
     size_t kept = sequence == 0 ? 0 : strcspn(site->shape, ")") + 1;
     site->shape[kept] = '\0';
     if (sequence > 0) site->shape[kept++] = ' ';
