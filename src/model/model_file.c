@@ -58,13 +58,20 @@ static ch_status read_values(struct ch_model *model, const struct st_file *file,
     return CH_OK;
 }
 
+/* A buffer that the file leaves out is computed, unless it is so large that a small file would take much memory. */
+enum { MOST_COMPUTED = 1 << 20 };
+
+static bool may_be_missing(const struct param *row) {
+    return !param_is_trained(row) && row->count <= MOST_COMPUTED;
+}
+
 /* Every tensor that the model needs is there in its shape, and none besides: before any memory is taken. */
 static ch_status check_names(const struct ch_model *model, const struct st_file *file, const char *where,
                              ch_error *error) {
     for (int i = 0; i < model->params.count; i++) {
         const struct param *row = &model->params.row[i];
         const struct st_tensor *tensor;
-        if (!param_is_trained(row) && !st_find(file, row->name)) continue;
+        if (may_be_missing(row) && !st_find(file, row->name)) continue;
         ch_status status = st_expect(file, row->name, row->rank, row->shape, &tensor, error);
         if (status != CH_OK) return status;
     }

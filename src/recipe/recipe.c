@@ -248,6 +248,7 @@ static ch_status value_text(const struct js_value *value, const char *where, con
     int64_t whole;
     double number;
     const char *word;
+    ch_error cause;
     switch (js_kind(value)) {
     case JS_INT:
         if (js_int(value, where, name, &whole, error) == CH_OK) snprintf(text, size, "%lld", (long long)whole);
@@ -256,7 +257,7 @@ static ch_status value_text(const struct js_value *value, const char *where, con
         if (js_double(value, where, name, &number, error) == CH_OK) snprintf(text, size, "%.17g", number);
         return CH_OK;
     default:
-        if (js_text(value, where, name, &word, error) != CH_OK) return CH_USAGE;
+        if (js_text(value, where, name, &word, &cause) != CH_OK) return fail(error, CH_USAGE, "%s", cause.message);
         if (strlen(word) >= size) return fail(error, CH_USAGE, "%s: '%s': the value is too long", where, name);
         snprintf(text, size, "%s", word);
         return CH_OK;
