@@ -4,9 +4,7 @@
 #include "base/memory.h"
 #include "fuzz.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 static void check_lookups(const struct st_file *file, const struct st_tensor *tensor) {
@@ -57,12 +55,8 @@ static void check_file(const struct st_file *file, const uint8_t *bytes, size_t 
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
-    char path[64];
-    int memory = memfd_create("fuzz", MFD_CLOEXEC);
-    ch_assert(memory >= 0);
-    ssize_t wrote = length ? write(memory, bytes, length) : 0;
-    ch_assert(wrote == (ssize_t)length);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", memory);
+    char path[MEMORY_PATH];
+    int memory = memory_file(bytes, length, path);
     struct st_file *file;
     ch_error error = {0};
     ch_status status = st_open(path, &file, &error);

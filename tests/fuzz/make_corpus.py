@@ -86,11 +86,231 @@ JSON = {
 }
 
 
+# ---- recipes ----
+
+RECIPE = {
+    "good_all": json.dumps({
+        "schema": 1, "task": "copy", "min-len": 3, "max-len": 9, "d-model": 32, "heads": 2, "d-ff": 8, "layers": 1,
+        "dropout": 0.25, "max-positions": 16, "norm": "layernorm", "position": "sinusoidal", "ffn": "relu",
+        "attention": "explicit", "batch-size": 4, "steps": 10, "lr": 1e-3, "warmup": 0, "clip": 0, "optimizer": "adam",
+        "schedule": "warmup", "init": "xavier", "seed": 5, "rng": "torch", "threads": 1, "log-every": 2,
+        "save-every": 3, "validation": 0, "log-gradients": "on"}).encode(),
+    "good_empty": b"{}",
+    "good_text": b'{"d-model": "12", "dropout": "0.5", "log-gradients": "off"}',
+    "good_clash_heads": b'{"heads": 5}',
+    "good_clash_lengths": b'{"min-len": 9, "max-len": 8}',
+    "good_clash_positions": b'{"max-len": 64}',
+    "good_clash_width": b'{"d-model": 3, "heads": 1}',
+    "bad_array": b"[]",
+    "bad_choice": b'{"norm": "layernrom"}',
+    "bad_fraction": b'{"steps": 1.5}',
+    "bad_high": b'{"dropout": 1}',
+    "bad_json": b'{"steps": }',
+    "bad_kind": b'{"steps": [1]}',
+    "bad_long": b'{"task": "' + b"x" * 80 + b'"}',
+    "bad_low": b'{"steps": 0}',
+    "bad_newline": b'{"task": "a\\nb", "x\\n": 1}',
+    "bad_number": b'{"lr": "1,5"}',
+    "bad_schema": b'{"schema": 2}',
+    "bad_schema_kind": b'{"schema": "1"}',
+    "bad_switch": b'{"log-gradients": "yes"}',
+    "bad_unknown": b'{"d_model": 64}',
+}
+
+# ---- models: one layer, as small as they get ----
+
+WIDTH, HIDDEN, SYMBOLS, POSITIONS = 2, 1, 1, 3
+
+
+def linear(name, outputs, inputs):
+    return {name + ".weight": [outputs, inputs], name + ".bias": [outputs]}
+
+
+def attention(name):
+    return {k: v for part in "qkvo" for k, v in linear(f"{name}.W_{part}", WIDTH, WIDTH).items()}
+
+
+def block(name, attentions, norms):
+    shapes = {k: v for part in attentions for k, v in attention(f"{name}.{part}").items()}
+    shapes |= linear(f"{name}.ff.net.0", HIDDEN, WIDTH) | linear(f"{name}.ff.net.3", WIDTH, HIDDEN)
+    for norm in norms:
+        shapes |= {f"{name}.{norm}.weight": [WIDTH], f"{name}.{norm}.bias": [WIDTH]}
+    return shapes
+
+
+def model_shapes(symbols=SYMBOLS):
+    words = symbols + 3
+    return ({"src_emb.weight": [words, WIDTH], "tgt_emb.weight": [words, WIDTH], "pos.pe": [1, POSITIONS, WIDTH]}
+            | block("enc.0", ["attn"], ["n1", "n2"]) | block("dec.0", ["self_attn", "cross_attn"], ["n1", "n2", "n3"])
+            | linear("generator", words, WIDTH))
+
+
+def floats(shapes, metadata=None, value=0.5):
+    """A file of these tensors, all of one value."""
+    header, at = {"__metadata__": metadata} if metadata else {}, 0
+    for name, shape in shapes.items():
+        count = 1
+        for size in shape:
+            count *= size
+        header[name] = tensor("F32", shape, at, at + 4 * count)
+        at += 4 * count
+    return safetensors(header, struct.pack("<f", value) * (at // 4))
+
+
+def config(**changes):
+    shape = {"heads": 1, "kv_heads": 1, "d_head": WIDTH, "kv_of_head": [0], "original_head": [0]}
+    shape |= changes.pop("shape", {})
+    whole = {"schema": 1, "architecture": "encoder-decoder", "norm": "layernorm", "norm_placement": "post",
+             "position": "sinusoidal", "ffn": "relu", "d_model": WIDTH, "d_ff": HIDDEN, "layers": 1,
+             "max_positions": POSITIONS, "symbols": SYMBOLS, "dropout": 0.1, "task": "reverse",
+             "attention": {name: shape for name in ("enc.0.attn", "dec.0.self_attn", "dec.0.cross_attn")}}
+    return {key: value for key, value in (whole | changes).items() if value is not None}
+
+
+def ours(shapes=None, value=0.5, **changes):
+    metadata = {"format": "clearhead", "config": json.dumps(config(**changes), separators=(",", ":")), "heads": "1"}
+    return floats(model_shapes() if shapes is None else shapes, metadata, value)
+
+
+def without(*names, **more):
+    return {k: v for k, v in (model_shapes() | more).items() if k not in names}
+
+
+def state_dict(heads="1", **shapes):
+    """What the lesson's PyTorch code saves: no config, and "heads" perhaps."""
+    return floats(model_shapes() | {k.replace("__", "."): v for k, v in shapes.items()}, heads and {"heads": heads})
+
+
+MODEL = {
+    "good_ours": ours(),
+    "good_no_table": ours(without("pos.pe")),
+    "good_state_dict": state_dict(),
+    "good_state_dict_silent": state_dict(None),
+    "bad_array": ours({}, attention=[]),
+    "bad_architecture": ours({}, architecture="decoder"),
+    "bad_config": floats({}, {"format": "clearhead", "config": "{"}),
+    "bad_count": ours({}, layers=2),
+    "bad_dropout": ours({}, dropout=1.0),
+    "bad_extra": ours(without(extra=[1])),
+    "bad_far_positions": ours(without("pos.pe"), max_positions=10000000),
+    "bad_far_symbols": ours({}, symbols=10000000),
+    "bad_heads": state_dict("none"),
+    "bad_heads_divide": state_dict("3"),
+    "bad_infinite": ours(value=float("inf")),
+    "bad_key": ours({}, extra=1),
+    "bad_layers": floats(without("dec.0.self_attn.W_q.weight"), {"heads": "1"}),
+    "bad_list_count": ours({}, shape={"kv_of_head": [0, 0]}),
+    "bad_list_kind": ours({}, shape={"kv_of_head": ["0"]}),
+    "bad_list_value": ours({}, shape={"kv_of_head": [1]}),
+    "bad_missing": ours(without("dec.0.n2.bias")),
+    "bad_nan": ours(value=float("nan")),
+    "bad_norm": ours({}, norm="rmsnorm"),
+    "bad_none": floats({"w": [1]}),
+    "bad_odd": ours({}, d_model=3),
+    "bad_rank": state_dict(src_emb__weight=[4]),
+    "bad_schema": ours({}, schema=2),
+    "bad_shape_key": ours({}, shape={"extra": 1}),
+    "bad_shape_wrong": ours(without(**{"dec.0.n2.bias": [3]})),
+    "bad_state_odd": state_dict(src_emb__weight=[4, 3]),
+    "bad_state_small": state_dict(src_emb__weight=[3, 2]),
+    "bad_state_wide": state_dict(pos__pe=[0, 3, 2]),
+    "bad_task_kind": ours({}, task=1),
+    "bad_wide_heads": ours({}, shape={"heads": 4096, "d_head": 1000000}),
+}
+
+# ---- a run folder: see fuzz_run.c ----
+
+def log_line(step, **more):
+    return json.dumps({"schema": 1, "step": step, "loss": 2.5, "grad_norm": 0.5, "lr": 1e-3} | more).encode() + b"\n"
+
+
+def norms_line(step, gradient=None, update=None, **more):
+    names = ["src_emb.weight", "enc.0.attn.W_q.weight", "enc.0.attn.W_q.bias", "generator.bias"]
+    norms = {name: 0.25 for name in names}
+    return json.dumps({"schema": 1, "step": step, "gradient": norms if gradient is None else gradient,
+                       "update": norms if update is None else update} | more).encode() + b"\n"
+
+
+def trainer_file(metadata=None, words=None, skip=()):
+    shapes = {k: v for k, v in model_shapes(10).items() if k != "pos.pe" and k not in skip}
+    header, at = {"__metadata__": {"format": "clearhead trainer", "schema": "1", "step": "7", "best_step": "7",
+                                   "best_loss": "2.5"} | (metadata or {})}, 0
+    for moment in "mv":
+        for name, shape in shapes.items():
+            size = 4 * shape[0] * (shape[1] if len(shape) > 1 else 1)
+            header[f"adam.{moment}.{name}"] = tensor("F32", shape, at, at + size)
+            at += size
+    words = [1] * 624 + [624, 1] if words is None else words
+    header["rng.torch"] = tensor("U32", [len(words)], at, at + 4 * len(words))
+    return b"T" + safetensors(header, bytes(at) + struct.pack(f"<{len(words)}I", *words))
+
+
+RUN = {
+    "log_good": b"L" + log_line(1) + log_line(4, validation_loss=2.25) + log_line(9),
+    "log_half": b"L" + log_line(1) + log_line(4)[:-20],
+    "log_empty": b"L",
+    "log_no_line": b"L{",
+    "log_not_json": b"L" + log_line(1) + b"nan\n" + log_line(2),
+    "log_array": b"L[]\n",
+    "log_schema": b"L" + log_line(1, schema=2),
+    "log_no_step": b'L{"schema": 1}\n',
+    "log_back": b"L" + log_line(5) + log_line(5),
+    "log_no_loss": b"L" + log_line(1, loss=None),
+    "log_far": b"L" + log_line(1, loss=1e308, grad_norm=-1e308, lr=0) + log_line(2**62, loss=-1e308),
+    "gradients_good": b"G" + norms_line(1) + norms_line(4, update={k: 0 for k in (
+        "generator.bias", "enc.0.attn.W_q.bias", "enc.0.attn.W_q.weight", "src_emb.weight")}),
+    "gradients_empty": b"G",
+    "gradients_none": b"G" + norms_line(1, gradient={}),
+    "gradients_fewer": b"G" + norms_line(1) + norms_line(2, gradient={"generator.bias": 1}),
+    "gradients_other": b"G" + norms_line(1, update={"a": 1, "b.c": 1, "d.e.f.g.h": 1, "generator.bias": 1}),
+    "gradients_kind": b"G" + norms_line(1, gradient=[1]),
+    "gradients_text": b"G" + norms_line(1, gradient={"a": "1"}),
+    "pointer_good": b"P7\n",
+    "pointer_empty": b"P",
+    "pointer_line": b"P\n7\n",
+    "pointer_up": b"P../7\n",
+    "pointer_long": b"P" + b"1" * 65,
+    "trainer_good": trainer_file(),
+    "trainer_step": trainer_file({"step": "-1"}),
+    "trainer_schema": trainer_file({"schema": "2"}),
+    "trainer_words": trainer_file(words=[1] * 625),
+    "trainer_state": trainer_file(words=[1] * 624 + [9999, 1]),
+    "trainer_moment": trainer_file(skip=["dec.0.n2.bias"]),
+    "model_other": b"M" + ours(),
+}
+
+# ---- text ----
+
+VOCAB = {
+    "good": b"3 1 4\t1\r\n5 11 0",
+    "good_empty": b"  \t",
+    "good_many": b"7 " * 41,
+    "bad_far": b"1 2 12345678901234567890",
+    "bad_nul": b"1 2\x003",
+    "bad_special": b"1 <eos>",
+    "bad_word": b"1 two\x1b[2J 3" + b"x" * 60,
+}
+
+LINES = {
+    "empty": b"",
+    "ends": b"\n\r\n\r\r\nx\r\n\n",
+    "last_open": b"3 1 4\n1 5",
+    "last_return": b"3 1 4\r",
+    "long": b"7 " * 3000 + b"\n" + b"8",
+    "nul": b"3\x001\n\x00\n",
+}
+
+
+CORPORA = {"json": JSON, "lines": LINES, "model": MODEL, "recipe": RECIPE, "run": RUN, "safetensors": SAFETENSORS,
+           "vocab": VOCAB}
+
+
 def main():
-    for folder, files in (("corpus_safetensors", SAFETENSORS), ("corpus_json", JSON)):
-        (HERE / folder).mkdir(exist_ok=True)
+    for subject, files in CORPORA.items():
+        folder = HERE / f"corpus_{subject}"
+        folder.mkdir(exist_ok=True)
         for name, content in files.items():
-            (HERE / folder / name).write_bytes(content)
+            (folder / name).write_bytes(content)
 
 
 if __name__ == "__main__":
