@@ -28,7 +28,8 @@ seen=$(nm --extern-only --defined-only "$library/libclearhead.a" | awk 'NF == 3 
 for name in $("$work/tree/bin/clearhead" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/-\1/p') ""; do
     [ -s "$work/tree/share/man/man1/clearhead$name.1" ] || fail "the manual page clearhead$name(1) was not installed"
 done
-for file in bash-completion/completions/clearhead zsh/site-functions/_clearhead fish/vendor_completions.d/clearhead.fish; do
+for file in bash-completion/completions/clearhead zsh/site-functions/_clearhead \
+    fish/vendor_completions.d/clearhead.fish; do
     grep -q clearhead "$work/tree/share/$file" || fail "share/$file was not installed"
 done
 

@@ -17,7 +17,8 @@ fail() {
 # ---- manual pages ----
 names=$("$command" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 [ "$(wc -w <<<"$names")" -ge 12 ] || fail "help lists too few commands: $names"
-[ "$(find "$pages/man1" -name '*.1' | wc -l)" = $(($(wc -w <<<"$names") + 1)) ] || fail "not one page for each command: $(ls "$pages/man1")"
+[ "$(find "$pages/man1" -name '*.1' | wc -l)" = $(($(wc -w <<<"$names") + 1)) ] ||
+    fail "not one page for each command: $(ls "$pages/man1")"
 for name in $names; do
     page=$pages/man1/clearhead-$name.1
     grep -q "clearhead\\\\-$name.*(1)" "$pages/man1/clearhead.1" || fail "clearhead.1 does not name $name"
