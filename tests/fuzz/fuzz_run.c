@@ -32,7 +32,8 @@ int disk_fsync(int descriptor) {
 static char folder[PATH];
 static ch_trainer *trainer;
 
-static const char *const files[] = {RUN_LOG,
+static const char *const files[] = {RUN_RECIPE,
+                                    RUN_LOG,
                                     RUN_GRADIENTS,
                                     RUN_CHECKPOINTS "/" RUN_LATEST,
                                     RUN_CHECKPOINTS "/7/" RUN_MODEL,
@@ -90,6 +91,7 @@ static void set_up(void) {
     ch_assert(status == CH_OK);
     ch_recipe_free(recipe);
     put_model();
+    put(RUN_RECIPE, "{}", 2);
     atexit(tear_down);
 }
 
