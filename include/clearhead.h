@@ -428,7 +428,8 @@ CH_API ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence 
                          ch_tensors **tensors, ch_error *error);
 /** Any .safetensors file whose tensors are floating-point numbers, in the order of its header. */
 CH_API ch_status ch_tensors_open(const char *path, ch_tensors **tensors, ch_error *error);
-/** Writes a .safetensors file: temporary name, fsync, rename. An old file survives a failure. */
+/** Writes a .safetensors file: temporary name, fsync, rename. An old dump is replaced and survives a failure; any other
+ * file that is there is refused. */
 CH_API ch_status ch_tensors_save(const ch_tensors *tensors, const char *path, ch_error *error);
 /** Frees them; NULL is fine. */
 CH_API void ch_tensors_free(ch_tensors *tensors);

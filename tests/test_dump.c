@@ -286,12 +286,46 @@ static void finding_and_reading(void **state) {
     ch_tensors_free(tensors);
 }
 
+/* A dump takes the place of a dump; whatever else is there stays: a model of the same ending would be lost. */
+static void only_dumps_are_replaced(void **state) {
+    (void)state;
+    static const int tokens[] = {1, 2};
+    const ch_sequence pair = {tokens, 2};
+    char *own = make_temp_folder();
+    const char *const kept[] = {path_in(own, "model.safetensors"), path_in(own, "notes.txt")};
+    ch_model *model = open_model(CH_TEST_DATA "/lesson_tiny_model.safetensors");
+    ch_tensors *dump;
+    ch_error error;
+    check_ok(ch_model_save(model, kept[0], &error), &error);
+    put_bytes(kept[1], "mine", 4);
+    check_ok(ch_dump(model, pair, pair, NULL, &dump, &error), &error);
+    for (int i = 0; i < 2; i++) {
+        size_t before_size, after_size;
+        char *before = file_bytes(kept[i], &before_size);
+        check_sentence(ch_tensors_save(dump, kept[i], &error), CH_FAILED, &error, kept[i], "is not a dump", NULL);
+        char *after = file_bytes(kept[i], &after_size);
+        assert_int_equal(before_size, after_size);
+        assert_memory_equal(before, after, before_size);
+        free(before), free(after);
+    }
+    check_ok(ch_tensors_save(dump, path_in(own, "d.safetensors"), &error), &error);
+    check_ok(ch_tensors_save(dump, path_in(own, "d.safetensors"), &error), &error);
+    ch_tensors_free(dump);
+    ch_model_free(model);
+    remove_folder(own);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fused_equals_pytorch),     cmocka_unit_test(explicit_equals_pytorch),
-        cmocka_unit_test(backward_changes_nothing), cmocka_unit_test(bad_dumps),
-        cmocka_unit_test(plants_are_named),         cmocka_unit_test(worst_element),
-        cmocka_unit_test(special_values),           cmocka_unit_test(shapes_and_names),
+        cmocka_unit_test(only_dumps_are_replaced),
+        cmocka_unit_test(fused_equals_pytorch),
+        cmocka_unit_test(explicit_equals_pytorch),
+        cmocka_unit_test(backward_changes_nothing),
+        cmocka_unit_test(bad_dumps),
+        cmocka_unit_test(plants_are_named),
+        cmocka_unit_test(worst_element),
+        cmocka_unit_test(special_values),
+        cmocka_unit_test(shapes_and_names),
         cmocka_unit_test(finding_and_reading),
     };
     return cmocka_run_group_tests_name("dump", tests, NULL, NULL);

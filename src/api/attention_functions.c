@@ -3,6 +3,7 @@
  * core, whose weights are what a caller wants to see. A mask becomes the score descriptor's cut edges.
  */
 #include "base/arena.h"
+#include "base/error.h"
 #include "kernels/gemm.h"
 #include "kernels/kernels.h"
 
@@ -147,6 +148,7 @@ struct dot_product {
 /* Copies the inputs and runs forward; room for `extra` numbers is left. */
 static ch_status dot_product(struct dot_product *p, const ch_attention_sizes *s, const float *q, const float *k,
                              const float *v, const unsigned char *mask, bool backward, ch_error *error) {
+    ch_assert(q && k && v);
     ch_status status = check_sizes(s, error);
     if (status != CH_OK) return status;
     struct call_sizes sizes = dot_product_sizes(s);
@@ -183,6 +185,7 @@ ch_status ch_scaled_dot_product_attention_backward(const ch_attention_sizes *siz
                                                    const float *v, const unsigned char *mask, const float *dout,
                                                    float *dq, float *dk, float *dv, ch_error *error) {
     struct dot_product p;
+    ch_assert(dout);
     ch_status status = dot_product(&p, sizes, q, k, v, mask, true, error);
     if (status != CH_OK) return status;
     int d_head = sizes->d_head;
@@ -261,6 +264,7 @@ static void multi_head_forward(struct multi_head *m, const ch_attention_paramete
 static ch_status multi_head(struct multi_head *m, const ch_attention_sizes *s, const ch_attention_parameters *w,
                             const float *x, const float *memory, const unsigned char *mask, bool backward,
                             ch_error *error) {
+    ch_assert(x && w->w_q && w->w_k && w->w_v && w->w_o);
     ch_status status = check_sizes(s, error);
     if (status == CH_OK && !memory && s->queries != s->keys)
         status = fail(error, CH_USAGE, "keys: self-attention has as many keys as queries, %d, found %d", s->queries,
@@ -297,6 +301,7 @@ ch_status ch_multi_head_attention_backward(const ch_attention_sizes *sizes, cons
     static const ch_attention_gradients none = {0};
     const ch_attention_gradients *g = gradients ? gradients : &none;
     struct multi_head m;
+    ch_assert(dout);
     ch_status status = multi_head(&m, sizes, parameters, x, memory, mask, true, error);
     if (status != CH_OK) return status;
     struct call *c = &m.call;

@@ -108,6 +108,18 @@ static void fill_chart(struct training_figure *f, enum run_signal signal, const 
         .x_axis = "step", .y_axis = names[signal], .log_y = logs[signal], .series_count = count, .series = series};
 }
 
+/* How many of the lesson's points lie within the runs, and at least the first: a short run keeps its own scale. */
+static int lesson_points(const struct training_figure *f) {
+    double last = 0;
+    int count = 1;
+    for (int i = 0; i < f->runs; i++) {
+        const struct column *loss = &f->log[i].column[RUN_LOSS];
+        if (loss->count > 0) last = fmax(last, loss->x[loss->count - 1]);
+    }
+    while (count < LESSON_POINTS && lesson_step[count] <= last) count++;
+    return count;
+}
+
 static void fill_charts(struct training_figure *f, const char *const *folders) {
     bool lesson = false;
     for (int signal = 0; signal < RUN_SIGNALS; signal++) fill_chart(f, (enum run_signal)signal, folders);
@@ -115,7 +127,7 @@ static void fill_charts(struct training_figure *f, const char *const *folders) {
     struct chart *loss = &f->chart[RUN_LOSS];
     if (lesson)
         series_of(f, RUN_LOSS)[loss->series_count++] = (struct series){.name = "the lesson's printed run",
-                                                                       .count = LESSON_POINTS,
+                                                                       .count = lesson_points(f),
                                                                        .x = lesson_step,
                                                                        .y = lesson_loss,
                                                                        .reference = true};

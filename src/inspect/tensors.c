@@ -1,6 +1,7 @@
 #include "inspect/tensors.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/run_folder.h"
 #include "io/safetensors.h"
 
 #include <string.h>
@@ -71,15 +72,34 @@ ch_status ch_tensors_open(const char *path, ch_tensors **out, ch_error *error) {
     return status;
 }
 
+#define DUMP_FORMAT "clearhead dump"
+
+/* A dump may take the place of a dump, and of nothing else: a model of the same ending would be lost. */
+static ch_status check_target(const char *path, ch_error *error) {
+    struct st_file *file;
+    if (!run_exists(path)) return CH_OK;
+    bool dump = false;
+    if (st_open(path, &file, NULL) == CH_OK) {
+        const char *format = st_metadata(file, "format");
+        dump = format && strcmp(format, DUMP_FORMAT) == 0;
+        st_close(file);
+    }
+    return dump ? CH_OK
+                : fail(error, CH_FAILED,
+                       "%s is there already and is not a dump; expected a new name, or that of a dump", path);
+}
+
 ch_status ch_tensors_save(const ch_tensors *tensors, const char *path, ch_error *error) {
-    static const struct st_pair metadata[] = {{"format", "clearhead dump"}, {"schema", "1"}};
+    static const struct st_pair metadata[] = {{"format", DUMP_FORMAT}, {"schema", "1"}};
+    ch_status status = check_target(path, error);
+    if (status != CH_OK) return status;
     struct st_item *item = mem_new(tensors->count, sizeof *item);
     if (!item) return fail_memory(error, path);
     for (size_t i = 0; i < tensors->count; i++) {
         const struct named_tensor *from = &tensors->item[i];
         item[i] = (struct st_item){.name = from->name, .rank = from->rank, .shape = from->shape, .data = from->value};
     }
-    ch_status status = st_write(path, item, tensors->count, metadata, sizeof metadata / sizeof *metadata, error);
+    status = st_write(path, item, tensors->count, metadata, sizeof metadata / sizeof *metadata, error);
     mem_free(item);
     return status;
 }
