@@ -6,6 +6,7 @@
 #include "inspect/tensors.h"
 #include "models.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define TINY CH_TEST_DATA "/lesson_tiny_model.safetensors"
