@@ -73,7 +73,7 @@ foreach(example $examples)
   target_link_libraries(\${example} clearhead::clearhead Threads::Threads m)
 endforeach()
 END
-cmake -S cmake -B cmake/build -DCMAKE_PREFIX_PATH="$work/tree" -DCMAKE_C_COMPILER="$compiler" >log 2>&1 &&
+cmake -G Ninja -S cmake -B cmake/build -DCMAKE_PREFIX_PATH="$work/tree" -DCMAKE_C_COMPILER="$compiler" >log 2>&1 &&
     cmake --build cmake/build >log 2>&1 || { cat log; exit 1; }
 check_examples cmake/build
 
