@@ -41,7 +41,7 @@ model="$source/tests/data/lesson_tiny_model.safetensors"
 # check_examples FOLDER: what they print.
 check_examples() {
     [ "$("$1/train_and_decode" | tail -1)" = "3 1 4 1 5 -> 5 1 4 1 3" ] || fail "$1: train_and_decode: $("$1/train_and_decode")"
-    "$1/attention_map" "$model" 3 1 4 1 | tail -1 | grep -q '^reversing: ' || fail "$1: attention_map: $("$1/attention_map" "$model" 3 1 4 1)"
+    "$1/attention_map" "$model" 3 1 4 1 | tail -1 | grep '^reversing: ' >/dev/null || fail "$1: attention_map: $("$1/attention_map" "$model" 3 1 4 1)"
     [ "$("$1/decode_threads" "$model" | grep -c ': 100 of 100 reversed')" = 4 ] || fail "$1: decode_threads: $("$1/decode_threads" "$model")"
     "$1/claims" >"$1/claims.out" || fail "$1: claims: $(cat "$1/claims.out")"
 }
@@ -57,10 +57,11 @@ by_pkg_config() {
     check_examples "$1"
 }
 by_pkg_config shared "" ""
-ldd shared/attention_map | grep -q "$library/libclearhead.so.0" || fail "the shared library was not the one that was used"
+# (grep without -q: it would leave before ldd is done, which counts as a failure of ldd)
+ldd shared/attention_map | grep "$library/libclearhead.so.0" >/dev/null || fail "the shared library was not the one that was used"
 mkdir static_only && cp "$library/libclearhead.a" static_only/
 by_pkg_config static --static -Lstatic_only
-! ldd static/attention_map | grep -q libclearhead || fail "the static program needs the shared library"
+! ldd static/attention_map | grep libclearhead >/dev/null || fail "the static program needs the shared library"
 
 mkdir cmake
 cat >cmake/CMakeLists.txt <<END
