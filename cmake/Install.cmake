@@ -5,17 +5,23 @@ set(ch_package ${CMAKE_INSTALL_LIBDIR}/cmake/clearhead)
 
 install(FILES include/clearhead.h TYPE INCLUDE)
 install(TARGETS clearhead RUNTIME)
-install(TARGETS ch_static ARCHIVE)
-install(TARGETS ch_shared EXPORT clearhead LIBRARY)
+install(TARGETS ch_shared EXPORT clearhead LIBRARY INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS ch_static ch_libraries EXPORT clearhead_static ARCHIVE
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set_target_properties(ch_shared PROPERTIES EXPORT_NAME clearhead)
+set_target_properties(ch_static PROPERTIES EXPORT_NAME clearhead_static)
+set_target_properties(ch_libraries PROPERTIES EXPORT_NAME libraries)
 
-# find_package(clearhead) gives the target clearhead::clearhead.
+# find_package(clearhead) gives the target clearhead::clearhead, its component static clearhead::clearhead_static.
 install(EXPORT clearhead NAMESPACE clearhead:: FILE clearhead-targets.cmake DESTINATION ${ch_package})
+install(EXPORT clearhead_static NAMESPACE clearhead:: FILE clearhead-static-targets.cmake DESTINATION ${ch_package})
+list(JOIN CH_PACKAGES " " CH_PACKAGES)
+list(JOIN CH_MODULES " " CH_MODULES)
 configure_package_config_file(cmake/clearhead-config.cmake.in ${CMAKE_BINARY_DIR}/clearhead-config.cmake
   INSTALL_DESTINATION ${ch_package})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/clearhead-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/clearhead-config.cmake ${CMAKE_BINARY_DIR}/clearhead-config-version.cmake
-  DESTINATION ${ch_package})
+  cmake/FindOneDNN.cmake DESTINATION ${ch_package})
 
 # pkg-config clearhead; with --static, what the static library stands on.
 file(RELATIVE_PATH ch_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # wherever the tree is moved to

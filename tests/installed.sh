@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The installed tree: manual pages and completions are there (pages.sh reads them); the examples build against it by
-# pkg-config, shared and static, and by CMake, and run; nothing but ch_* is visible in either library, so a program's
+# pkg-config and by CMake, shared and static, and run; nothing but ch_* is visible in either library, so a program's
 # own `add` stays its own.
 #   installed.sh SOURCE-FOLDER BUILD-FOLDER COMPILER
 set -euo pipefail
@@ -57,26 +57,37 @@ by_pkg_config() {
     check_examples "$1"
 }
 by_pkg_config shared "" ""
-# (grep without -q: it would leave before ldd is done, which counts as a failure of ldd)
-ldd shared/attention_map | grep "$library/libclearhead.so.0" >/dev/null || fail "the shared library was not the one that was used"
 mkdir static_only && cp "$library/libclearhead.a" static_only/
 by_pkg_config static --static -Lstatic_only
-! ldd static/attention_map | grep libclearhead >/dev/null || fail "the static program needs the shared library"
 
-mkdir cmake
-cat >cmake/CMakeLists.txt <<END
+# by_cmake FOLDER COMPONENTS TARGET
+by_cmake() {
+    mkdir "$1"
+    cat >"$1/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.25)
 project(outside LANGUAGES C)
-find_package(clearhead 0.1 REQUIRED)
+find_package(clearhead 0.1 REQUIRED $2)
 find_package(Threads REQUIRED)
 foreach(example $examples)
   add_executable(\${example} $source/examples/\${example}.c)
-  target_link_libraries(\${example} clearhead::clearhead Threads::Threads m)
+  target_link_libraries(\${example} $3 Threads::Threads m)
 endforeach()
 END
-cmake -G Ninja -S cmake -B cmake/build -DCMAKE_PREFIX_PATH="$work/tree" -DCMAKE_C_COMPILER="$compiler" >log 2>&1 &&
-    cmake --build cmake/build >log 2>&1 || { cat log; exit 1; }
-check_examples cmake/build
+    {
+        cmake -G Ninja -S "$1" -B "$1" -DCMAKE_PREFIX_PATH="$work/tree" -DCMAKE_C_COMPILER="$compiler" &&
+            cmake --build "$1"
+    } >log 2>&1 || { cat log; exit 1; }
+    check_examples "$1"
+}
+by_cmake cmake_shared "" clearhead::clearhead
+by_cmake cmake_static "COMPONENTS static" clearhead::clearhead_static
+# (grep without -q: it would leave before ldd is done, which counts as a failure of ldd)
+for folder in shared cmake_shared; do
+    ldd "$folder/attention_map" | grep "$library/libclearhead.so.0" >/dev/null || fail "$folder: the shared library was not used"
+done
+for folder in static cmake_static; do
+    ! ldd "$folder/attention_map" | grep libclearhead >/dev/null || fail "$folder: the program needs the shared library"
+done
 
 # ---- a program with an `add` of its own ----
 cat >own_add.c <<'END'
@@ -101,4 +112,4 @@ for link in "" -Lstatic_only; do
     "$compiler" $(pkg-config --cflags clearhead) own_add.c $link $(pkg-config --libs --static clearhead) -o own_add
     ./own_add || fail "the library called the program's own add"
 done
-echo "names, pages, pkg-config (shared, static), CMake, own names: as they should be"
+echo "names, pages, pkg-config and CMake (shared, static), own names: as they should be"

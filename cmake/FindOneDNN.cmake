@@ -1,0 +1,11 @@
+# oneDNN as OneDNN::OneDNN. (The package file that it brings on Debian asks for OpenCL as well, which nothing here uses.)
+include(FindPackageHandleStandardArgs)
+find_library(DNNL_LIBRARY dnnl)
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
+mark_as_advanced(DNNL_LIBRARY DNNL_INCLUDE_DIR)
+find_package_handle_standard_args(OneDNN REQUIRED_VARS DNNL_LIBRARY DNNL_INCLUDE_DIR)
+if(OneDNN_FOUND AND NOT TARGET OneDNN::OneDNN)
+  add_library(OneDNN::OneDNN UNKNOWN IMPORTED)
+  set_target_properties(OneDNN::OneDNN PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+endif()
