@@ -19,6 +19,17 @@ void philox(struct philox_key key, const uint32_t counter[4], uint32_t out[4]);
 /* `count` words: four at `counter`, four at the counter whose first word is one more, and so on. */
 void philox_fill(struct philox_key key, const uint32_t counter[4], size_t count, uint32_t *out);
 
+/* Four words for each of many lanes: counters, or what was drawn at them. */
+enum { PHILOX_LANES = 16 };
+struct philox_words {
+    uint32_t word[4][PHILOX_LANES];
+};
+
+/* The words at the counters of all lanes. */
+void philox_lanes(struct philox_key key, const struct philox_words *counter, struct philox_words *out);
+/* The four words of lane 0, those of lane 1, and so on. */
+void philox_in_order(const struct philox_words *words, uint32_t out[4 * PHILOX_LANES]);
+
 /* What a key is for; it enters the derivation, so streams never overlap. */
 enum philox_use { PHILOX_INIT, PHILOX_DATA, PHILOX_DROPOUT, PHILOX_EVAL, PHILOX_VALIDATION };
 

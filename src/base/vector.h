@@ -3,6 +3,8 @@
 #ifndef CH_BASE_VECTOR_H
 #define CH_BASE_VECTOR_H
 
+#include "base/real.h"
+
 #if defined(CH_VECTOR) && defined(__x86_64__) && __GNUC__ >= 12 && !defined(__clang__)
 #define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -11,5 +13,10 @@
 
 /* A helper of such a function: compiled into each of its copies, and so for their instruction sets. */
 #define VECTOR_HELPER static inline __attribute__((always_inline))
+
+/* Numbers side by side: whole vector registers on the widest machines, several registers on others. It may lie
+ * anywhere, and over an array of real. */
+enum { LANES = 16 };
+typedef real reals __attribute__((vector_size(LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
 
 #endif

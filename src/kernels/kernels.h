@@ -19,7 +19,7 @@
 #include "base/batch.h"
 #include "base/family.h"
 #include "base/philox.h"
-#include "base/real.h"
+#include "base/vector.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,6 +39,13 @@ struct dropout {
 const uint8_t *dropout_row(const struct dropout *dropout, uint32_t example, uint32_t position, uint32_t head,
                            size_t packed, int n, uint8_t *keep);
 real dropout_factor(const struct dropout *dropout);
+
+/* Keys of a tile are counted in blocks of this many. */
+enum { KEY_BLOCK = 8 };
+/* kept (keys rounded up to KEY_BLOCK, LANES): 1 / (1 - rate) where the weight of query i (a lane) on key j is kept,
+ * else 0. position (queries, at most LANES); packed is the index of query 0's weights in the tensor. */
+void dropout_weights(real *kept, const struct dropout *dropout, uint32_t example, const int *position, int queries,
+                     uint32_t head, size_t packed, int keys);
 
 /* y (N, C) = x * keep / (1 - rate). keep (N, C) is saved for backward. */
 void dropout_forward(real *y, uint8_t *keep, const real *x, const struct dropout *dropout, const struct batch *batch,
@@ -82,6 +89,9 @@ void position_add(real *y, const real *table, const int *position, int rows, int
 void softmax_row(real *x, int n, real *maximum, real *sum);
 /* x (n) = exp(x - maximum) / sum: a row again, from what softmax_row kept of it. */
 void softmax_again(real *x, int n, real maximum, real sum);
+/* The same for the columns of a tile x (n, LANES). */
+void softmax_columns(real *x, int n, real maximum[LANES], real sum[LANES]);
+void softmax_columns_again(real *x, int n, const real maximum[LANES], const real sum[LANES]);
 
 struct loss {
     double sum;      /* cross-entropy summed over counted rows, nats */
@@ -130,9 +140,9 @@ struct scores {
 /* The name of what the descriptor asks for and the cores do not have, or NULL. */
 const char *scores_refused(const struct scores *scores);
 
-/* Turns the raw dot products x (S) of one query into scores: scaled, hidden ones -inf. i: the query's row
- * within sequence b. */
-void scores_apply(real *x, const struct scores *scores, int b, int i);
+/* Makes -inf of the scores x (S), step apart, of keys that one query does not see. i: the query's row within
+ * sequence b. */
+void scores_hide(real *x, size_t step, const struct scores *scores, int b, int i);
 /* Keys that query i of sequence b may see, counted from key 0: those beyond are hidden. */
 int scores_visible(const struct scores *scores, int b, int i);
 

@@ -7,8 +7,6 @@
 #include "kernels/kernels.h"
 #include "base/vector.h"
 
-enum { LANES = 16 }; /* partial sums side by side: a fixed order that fills a vector register */
-
 VECTOR_HELPER real sum_of(const real *x, int n) {
     real lane[LANES] = {0}, total = 0;
     int i = 0;

@@ -24,15 +24,14 @@ static bool cuts(const struct knockout *cut, int b, int position) {
     return (cut->sequence < 0 || cut->sequence == b) && cut->query_from <= position && position < cut->query_to;
 }
 
-void scores_apply(real *x, const struct scores *scores, int b, int i) {
+void scores_hide(real *x, size_t step, const struct scores *scores, int b, int i) {
     int visible = scores_visible(scores, b, i), keys = scores->key->length[b];
-    for (int j = 0; j < visible; j++) x[j] *= scores->scale;
-    for (int j = visible; j < keys; j++) x[j] = -RC(INFINITY);
+    for (int j = visible; j < keys; j++) x[(size_t)j * step] = -RC(INFINITY);
     for (int c = 0; c < scores->knockout_count; c++) {
         const struct knockout *cut = &scores->knockouts[c];
         if (!cuts(cut, b, query_position(scores, b, i))) continue;
         int until = cut->key_to < visible ? cut->key_to : visible;
-        for (int j = cut->key_from; j < until; j++) x[j] = -RC(INFINITY);
+        for (int j = cut->key_from; j < until; j++) x[(size_t)j * step] = -RC(INFINITY);
     }
 }
 

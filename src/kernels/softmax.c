@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { LANES = 16 };
-
 #ifdef CH_DOUBLE
 VECTOR_HELPER real exp_below_zero(real x) {
     return exp(x);
@@ -91,6 +89,32 @@ VECTORISED void softmax_again(real *x, int n, real maximum, real sum) {
     real factor = sum == 0 ? 0 : RC(1) / sum;
     if (sum == 0) maximum = 0; /* all -inf: exp gives 0 */
     for (int i = 0; i < n; i++) x[i] = exp_below_zero(x[i] - maximum) * factor;
+}
+
+VECTORISED void softmax_columns(real *x, int n, real maximum[LANES], real sum[LANES]) {
+    real most[LANES], total[LANES] = {0};
+    for (int l = 0; l < LANES; l++) most[l] = -RC(INFINITY);
+    for (int j = 0; j < n; j++)
+        for (int l = 0; l < LANES; l++) most[l] = x[j * LANES + l] > most[l] ? x[j * LANES + l] : most[l];
+    for (int l = 0; l < LANES; l++) most[l] = most[l] == -RC(INFINITY) ? 0 : most[l]; /* all hidden: exp gives 0 */
+    for (int j = 0; j < n; j++)
+        for (int l = 0; l < LANES; l++) {
+            real e = exp_below_zero(x[j * LANES + l] - most[l]);
+            x[j * LANES + l] = e;
+            total[l] += e;
+        }
+    memcpy(maximum, most, sizeof most);
+    memcpy(sum, total, sizeof total);
+}
+
+VECTORISED void softmax_columns_again(real *x, int n, const real maximum[LANES], const real sum[LANES]) {
+    real most[LANES], factor[LANES];
+    for (int l = 0; l < LANES; l++) {
+        most[l] = maximum[l];
+        factor[l] = sum[l] == 0 ? 0 : RC(1) / sum[l];
+    }
+    for (int j = 0; j < n; j++)
+        for (int l = 0; l < LANES; l++) x[j * LANES + l] = exp_below_zero(x[j * LANES + l] - most[l]) * factor[l];
 }
 
 int argmax(const real *x, int n) {
