@@ -526,16 +526,14 @@ static void a_failed_step_leaves_no_trace(void **state) {
     ch_recipe_free(recipe);
 }
 
-/* A learning rate that throws the weights out of float's range: the sentence says what may help. */
-static void a_huge_learning_rate(void **state) {
+/* A run whose numbers leave float's range stops with the sentence that says what may help. */
+static void a_run_that_overflows(void **state) {
     (void)state;
-    if (IN_DOUBLE) skip(); /* 1e12 overflows nothing there */
     ch_recipe *recipe = small_recipe("philox");
-    set_option(recipe, "lr", "1e12");
-    set_option(recipe, "warmup", "0");
     ch_trainer *trainer = trainer_of(recipe, path_in(folder, "huge"));
+    *values_of(trainer->model, "dec.0.n2.weight") = IN_DOUBLE ? RC(1.7e308) : RC(3.3e38);
     ch_error error;
-    check_sentence(ch_trainer_run(trainer, NULL, NULL, &error), CH_FAILED, &error, "step 2:", "a lower lr", NULL);
+    check_sentence(ch_trainer_run(trainer, NULL, NULL, &error), CH_FAILED, &error, "step 1:", "a lower lr", NULL);
     ch_trainer_free(trainer);
     ch_recipe_free(recipe);
 }
@@ -555,7 +553,7 @@ int main(void) {
         cmocka_unit_test(impossible_checkpoints_are_refused),
         cmocka_unit_test(the_first_tensor_is_named),
         cmocka_unit_test(a_failed_step_leaves_no_trace),
-        cmocka_unit_test(a_huge_learning_rate),
+        cmocka_unit_test(a_run_that_overflows),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
