@@ -44,18 +44,24 @@ static void draw(uint8_t *keep, const struct dropout *dropout, const struct phil
     keep_below(keep, in_order, threshold_of(dropout));
 }
 
+/* The counters of neighbouring blocks of one row, in `count` lanes. */
+static void count_blocks(struct philox_words *counter, int lane, int count, const struct dropout *dropout,
+                         uint32_t position, uint32_t example, uint32_t word) {
+    for (int l = lane; l < lane + count; l++) {
+        counter->word[0][l] = word + (uint32_t)(l - lane);
+        counter->word[1][l] = position;
+        counter->word[2][l] = example;
+        counter->word[3][l] = dropout->site;
+    }
+}
+
 const uint8_t *dropout_row(const struct dropout *dropout, uint32_t example, uint32_t position, uint32_t head,
                            size_t packed, int n, uint8_t *keep) {
     if (dropout->drawn) return dropout->drawn + packed;
     for (int first = 0; first < n; first += DRAWN) {
         struct philox_words counter;
         uint8_t drawn[DRAWN];
-        for (int l = 0; l < PHILOX_LANES; l++) {
-            counter.word[0][l] = first_word(head, first / BLOCK + l);
-            counter.word[1][l] = position;
-            counter.word[2][l] = example;
-            counter.word[3][l] = dropout->site;
-        }
+        count_blocks(&counter, 0, PHILOX_LANES, dropout, position, example, first_word(head, first / BLOCK));
         draw(drawn, dropout, &counter);
         memcpy(keep + first, drawn, (size_t)(n - first < DRAWN ? n - first : DRAWN));
     }
@@ -66,15 +72,16 @@ const uint8_t *dropout_row(const struct dropout *dropout, uint32_t example, uint
 static void draw_rows(uint8_t *keep, const struct dropout *dropout, const struct batch *batch, int channels) {
     int blocks = channels / BLOCK, row = 0, block = 0;
     size_t count = (size_t)batch->rows * (size_t)channels;
+    struct philox_words counter = {0};
     for (size_t first = 0; first < count; first += DRAWN) {
-        struct philox_words counter;
         uint8_t drawn[DRAWN];
-        for (int l = 0; l < PHILOX_LANES; l++) {
-            counter.word[0][l] = first_word(0, block);
-            counter.word[1][l] = (uint32_t)batch->position[row];
-            counter.word[2][l] = batch->example[batch->sequence[row]];
-            counter.word[3][l] = dropout->site;
-            if (++block == blocks) block = 0, row += row + 1 < batch->rows;
+        for (int lane = 0; lane < PHILOX_LANES && row < batch->rows;) {
+            int run = blocks - block < PHILOX_LANES - lane ? blocks - block : PHILOX_LANES - lane;
+            count_blocks(&counter, lane, run, dropout, (uint32_t)batch->position[row],
+                         batch->example[batch->sequence[row]], first_word(0, block));
+            lane += run;
+            block += run;
+            if (block == blocks) block = 0, row++;
         }
         draw(drawn, dropout, &counter);
         memcpy(keep + first, drawn, count - first < DRAWN ? count - first : DRAWN);

@@ -7,72 +7,73 @@
 #include "kernels/kernels.h"
 #include "base/vector.h"
 
-VECTOR_HELPER real sum_of(const real *x, int n) {
-    real lane[LANES] = {0}, total = 0;
-    int i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) lane[l] += x[i + l];
-    for (; i < n; i++) lane[i % LANES] += x[i];
-    for (int l = 0; l < LANES; l++) total += lane[l];
-    return total;
-}
-
-VECTOR_HELPER real sum_of_deviations(const real *x, real mean, int n) {
-    real lane[LANES] = {0}, total = 0;
-    int i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) lane[l] += (x[i + l] - mean) * (x[i + l] - mean);
-    for (; i < n; i++) lane[i % LANES] += (x[i] - mean) * (x[i] - mean);
-    for (int l = 0; l < LANES; l++) total += lane[l];
-    return total;
+VECTOR_HELPER void forward_row(real *y, real *mean, real *rstd, const real *x, const real *w, const real *b,
+                               real epsilon, int channels) {
+    reals sum = {0}, squares = {0}, in, weight, bias;
+    for (int c = 0; c < channels; c += LANES) {
+        take_lanes(&in, x + c, channels - c);
+        sum += in;
+    }
+    *mean = sum_lanes(&sum) / (real)channels;
+    for (int c = 0; c < channels; c += LANES) {
+        take_lanes(&in, x + c, channels - c);
+        reals deviation = in - *mean;
+        if (channels - c < LANES) /* what is behind the row does not count */
+            for (int l = channels - c; l < LANES; l++) deviation[l] = 0;
+        squares += deviation * deviation;
+    }
+    *rstd = RC(1) / R(sqrt)(sum_lanes(&squares) / (real)channels + epsilon);
+    for (int c = 0; c < channels; c += LANES) {
+        take_lanes(&in, x + c, channels - c);
+        take_lanes(&weight, w + c, channels - c);
+        take_lanes(&bias, b + c, channels - c);
+        reals out = (in - *mean) * *rstd * weight + bias;
+        put_lanes(y + c, &out, channels - c);
+    }
 }
 
 VECTORISED void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const real *w, const real *b,
                                   real epsilon, int rows, int channels) {
     for (int n = 0; n < rows; n++) {
-        const real *in = x + (size_t)n * (size_t)channels;
-        real *out = y + (size_t)n * (size_t)channels;
-        real average = sum_of(in, channels) / (real)channels;
-        real variance = sum_of_deviations(in, average, channels) / (real)channels;
-        real scale = RC(1) / R(sqrt)(variance + epsilon);
-        for (int c = 0; c < channels; c++) out[c] = (in[c] - average) * scale * w[c] + b[c];
-        mean[n] = average;
-        rstd[n] = scale;
+        size_t at = (size_t)n * (size_t)channels;
+        forward_row(y + at, &mean[n], &rstd[n], x + at, w, b, epsilon, channels);
     }
 }
 
-/* sum[0] = sum of w * dy, sum[1] = sum of w * dy * xhat */
-VECTOR_HELPER void backward_sums(real sum[2], const real *dy, const real *in, real mean, real rstd, const real *w,
-                                 int channels) {
-    real g[LANES] = {0}, gx[LANES] = {0};
-    for (int first = 0; first < channels; first += LANES) {
-        int lanes = channels - first < LANES ? channels - first : LANES;
-        for (int l = 0; l < lanes; l++) {
-            real scaled = w[first + l] * dy[first + l];
-            g[l] += scaled;
-            gx[l] += scaled * (in[first + l] - mean) * rstd;
-        }
+/* Channels behind the row have dy = 0, and so add nothing to any sum. */
+VECTOR_HELPER void backward_row(real *dx, real *dw, real *db, const real *dy, const real *x, real mean, real rstd,
+                                const real *w, int channels) {
+    reals sum = {0}, sum_xhat = {0}, up, in, weight, to_weight, to_bias;
+    for (int c = 0; c < channels; c += LANES) {
+        int n = channels - c;
+        take_lanes(&up, dy + c, n);
+        take_lanes(&in, x + c, n);
+        take_lanes(&weight, w + c, n);
+        take_lanes(&to_weight, dw + c, n);
+        take_lanes(&to_bias, db + c, n);
+        reals xhat = (in - mean) * rstd, g = weight * up;
+        sum += g;
+        sum_xhat += g * xhat;
+        to_weight += up * xhat;
+        to_bias += up;
+        put_lanes(dw + c, &to_weight, n);
+        put_lanes(db + c, &to_bias, n);
     }
-    sum[0] = sum[1] = 0;
-    for (int l = 0; l < LANES; l++) {
-        sum[0] += g[l];
-        sum[1] += gx[l];
+    real g_mean = sum_lanes(&sum) / (real)channels, gx_mean = sum_lanes(&sum_xhat) / (real)channels;
+    for (int c = 0; c < channels; c += LANES) {
+        int n = channels - c;
+        take_lanes(&up, dy + c, n);
+        take_lanes(&in, x + c, n);
+        take_lanes(&weight, w + c, n);
+        reals down = rstd * (weight * up - g_mean - (in - mean) * rstd * gx_mean);
+        put_lanes(dx + c, &down, n);
     }
 }
 
 VECTORISED void layernorm_backward(real *dx, real *dw, real *db, const real *dy, const real *x, const real *mean,
                                    const real *rstd, const real *w, int rows, int channels) {
     for (int n = 0; n < rows; n++) {
-        const real *in = x + (size_t)n * (size_t)channels, *up = dy + (size_t)n * (size_t)channels;
-        real *down = dx + (size_t)n * (size_t)channels;
-        real sum[2];
-        backward_sums(sum, up, in, mean[n], rstd[n], w, channels);
-        real g_mean = sum[0] / (real)channels, gx_mean = sum[1] / (real)channels;
-        for (int c = 0; c < channels; c++) {
-            real xhat = (in[c] - mean[n]) * rstd[n];
-            dw[c] += up[c] * xhat;
-            db[c] += up[c];
-            down[c] = rstd[n] * (w[c] * up[c] - g_mean - xhat * gx_mean);
-        }
+        size_t at = (size_t)n * (size_t)channels;
+        backward_row(dx + at, dw, db, dy + at, x + at, mean[n], rstd[n], w, channels);
     }
 }
