@@ -141,7 +141,7 @@ function check_statement(text, end) {
     gsub(/[ \t]+/, " ", text)
     sub(/^ /, "", text)
     sub(/ $/, "", text)
-    if (depth == 0 && end == "{" && base_name ~ /\.h$/ && text ~ /\)$/)
+    if (depth == 0 && end == "{" && base_name ~ /\.h$/ && text ~ /\)$/ && text !~ /^VECTOR_HELPER /)
         offence(FNR, "a header of src/ declares; the body belongs into a .c file: " text)
     if ((end == ";" || text ~ /=/) && text ~ /^static / && text !~ /(^| )const( |$)/ && text !~ /^[^=]*\(/ &&
         !listed(stateful, file))

@@ -12,5 +12,5 @@ ch_build ch_build_info(void) {
     return (ch_build){.version = CH_VERSION,
                       .gemm = gemm_backend(),
                       .real = sizeof(real) == sizeof(float) ? "float" : "double",
-                      .threads = parallel_default_threads()};
+                      .threads = parallel_threads(0)};
 }

@@ -19,6 +19,7 @@ struct ch_decoder {
     const struct attention_core *core;
     ch_decode_options options;
     int workers;
+    struct team *team;
     struct worker *worker;
     struct batch_limits limits; /* what the sessions were made for */
 
@@ -57,9 +58,10 @@ ch_status ch_decoder_new(const ch_model *model, const ch_decode_options *options
     decoder->core = (const struct attention_core *)core;
     decoder->options = *options;
     if (!decoder->options.batch_size) decoder->options.batch_size = DEFAULT_BATCH;
-    decoder->workers = options->threads ? options->threads : parallel_default_threads();
+    decoder->workers = parallel_threads(options->threads);
     decoder->worker = mem_new((size_t)decoder->workers, sizeof *decoder->worker);
-    if (!decoder->worker) {
+    decoder->team = team_new(decoder->workers);
+    if (!decoder->worker || !decoder->team) {
         ch_decoder_free(decoder);
         return fail_memory(error, "a decoder");
     }
@@ -88,6 +90,7 @@ static void free_answers(struct ch_decoder *decoder) {
 
 void ch_decoder_free(ch_decoder *decoder) {
     if (!decoder) return;
+    team_free(decoder->team);
     free_workers(decoder);
     free_answers(decoder);
     mem_free(decoder->worker);
@@ -191,7 +194,7 @@ ch_status ch_decoder_run(ch_decoder *decoder, const ch_sequence *sources, size_t
     status = prepare_workers(decoder, (int)(count < batch ? count : batch), (int)longest, pieces, error);
     if (status != CH_OK) return status;
     decoder->source = sources;
-    parallel_for(pieces, decoder->workers, decode_batches, decoder);
+    parallel_for(decoder->team, pieces, decode_batches, decoder);
     for (size_t i = 0; i < count; i++) {
         const struct greedy_answer *answer = &decoder->answer[i];
         answers[i] = (ch_answer){answer->tokens, (size_t)(answer->length - answer->ended), answer->ended};

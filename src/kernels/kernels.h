@@ -63,6 +63,9 @@ void clear_rows(real *x, int ld, int rows, int channels);
 /* y += x, count elements. */
 void add(real *y, const real *x, size_t count);
 
+/* y (C, N) = x (N, C) turned. */
+void transpose(real *y, const real *x, int rows, int channels);
+
 /* y = max(x, 0). In place is allowed. */
 void relu_forward(real *y, const real *x, size_t count);
 /* dx = dy where the output y was positive. */

@@ -34,7 +34,11 @@ real *linear_forward(struct pass *pass, const struct linear *linear, const real 
     int in = linear->in, out = linear->out;
     real *y = pass_take(pass, (size_t)rows, (size_t)out);
     if (pass_measures(pass)) return y;
-    gemm(GEMM_N, GEMM_T, rows, out, in, x, in, pass_value(pass, linear->weight), in, false, y, out);
+    if (pass->turned)
+        gemm(GEMM_N, GEMM_N, rows, out, in, x, in, pass->turned + pass->params->row[linear->weight].offset, out, false,
+             y, out);
+    else
+        gemm(GEMM_N, GEMM_T, rows, out, in, x, in, pass_value(pass, linear->weight), in, false, y, out);
     if (linear->bias >= 0) bias_forward(y, pass_value(pass, linear->bias), rows, out);
     return y;
 }

@@ -1,5 +1,6 @@
 #include "nn/params.h"
 #include "base/memory.h"
+#include "kernels/kernels.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -85,6 +86,14 @@ void params_free(struct params *params) {
 
 real *params_new_block(const struct params *params) {
     return mem_new_aligned(params->trained * sizeof(real));
+}
+
+void params_turn(const struct params *params, real *turned, int first) {
+    const struct param *row = &params->row[first];
+    if (row->role != ROLE_LINEAR_WEIGHT || row->together != first) return;
+    int in = (int)row->shape[1], out = 0;
+    for (int i = first; i >= 0; i = params->row[i].next) out += (int)params->row[i].shape[0];
+    transpose(turned + row->offset, params->value + row->offset, out, in);
 }
 
 const struct param *params_find(const struct params *params, const char *name) {

@@ -62,6 +62,11 @@ void params_free(struct params *params);
 /* A block of the trained rows' layout, zeroed (gradients, moments); free with mem_free_aligned. */
 real *params_new_block(const struct params *params);
 
+/* Weights of layers with the same input are multiplied as one matrix (out, in), the rows of a group together. A product
+ * with its transpose (in, out) is faster, so who makes many keeps a block of them: this fills in the group that starts
+ * at a row (nothing for other rows). */
+void params_turn(const struct params *params, real *turned, int row);
+
 /* The row of that name, or NULL. */
 const struct param *params_find(const struct params *params, const char *name);
 bool param_is_trained(const struct param *param);

@@ -42,6 +42,7 @@ struct cut {
 
 struct pass {
     const struct params *params;
+    const real *turned;  /* weights of linear layers as params_turn leaves them; NULL: nobody keeps them */
     real *grad;          /* a block of gradients to add to; NULL: inference, nothing is saved for backward */
     struct arena *arena; /* measuring: the walk only counts memory */
     const struct attention_core *core;

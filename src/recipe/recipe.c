@@ -187,7 +187,7 @@ struct example_stream example_stream(const ch_recipe *recipe, enum philox_use us
 }
 
 int recipe_threads(const ch_recipe *recipe) {
-    return recipe->threads ? (int)recipe->threads : parallel_default_threads();
+    return parallel_threads((int)recipe->threads);
 }
 
 ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error) {

@@ -1,6 +1,5 @@
 /* Evaluation on fresh examples: the loss of teacher forcing, and whole answers decoded greedily. */
 #include "base/memory.h"
-#include "base/parallel.h"
 #include "train/evaluate.h"
 #include "train/shard.h"
 
@@ -44,10 +43,11 @@ static void sum_losses(const struct forcing *f, ch_evaluation *result) {
 }
 
 ch_status evaluate_forcing(const struct ch_model *model, const struct attention_core *core,
-                           const struct ch_examples *examples, int threads, ch_evaluation *result, ch_error *error) {
+                           const struct ch_examples *examples, struct team *team, ch_evaluation *result,
+                           ch_error *error) {
     struct forcing f = {
         .model = model, .core = core, .examples = examples, .batches = (examples->count + BATCH - 1) / BATCH};
-    f.workers = threads < f.batches ? threads : f.batches;
+    f.workers = team_threads(team) < f.batches ? team_threads(team) : f.batches;
     f.shard = mem_new((size_t)f.workers, sizeof *f.shard);
     f.loss = mem_new((size_t)f.batches, sizeof *f.loss);
     ch_status status = f.shard && f.loss ? CH_OK : fail_memory(error, "the evaluation");
@@ -56,7 +56,7 @@ ch_status evaluate_forcing(const struct ch_model *model, const struct attention_
     for (int w = 0; w < f.workers && status == CH_OK; w++)
         status = shard_new(&f.shard[w], model, &pass, &limits, false, error);
     if (status == CH_OK) {
-        parallel_for(f.workers, threads, force_batches, &f);
+        parallel_for(team, f.workers, force_batches, &f);
         sum_losses(&f, result);
     }
     for (int w = 0; w < f.workers && f.shard; w++) shard_free(&f.shard[w]);
@@ -116,7 +116,10 @@ ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t cou
     struct example_stream stream = example_stream(recipe, PHILOX_EVAL, NULL);
     examples_draw(&examples, &stream, 0, 0, (int)count);
     int threads = recipe_threads(recipe);
-    status = evaluate_forcing(model, recipe->attention, &examples, threads, result, error);
+    struct team *team = team_new(threads);
+    status = team ? evaluate_forcing(model, recipe->attention, &examples, team, result, error)
+                  : fail_memory(error, "the evaluation");
+    team_free(team);
     if (status == CH_OK) status = decode_all(model, recipe->attention, &examples, threads, result, error);
     examples_release(&examples);
     return status;

@@ -2,6 +2,7 @@
 #ifndef CH_TRAIN_EVALUATE_H
 #define CH_TRAIN_EVALUATE_H
 
+#include "base/parallel.h"
 #include "data/examples.h"
 #include "model/model.h"
 
@@ -10,6 +11,7 @@ ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, c
 
 /* Fills loss and token_accuracy: the same on any number of threads. */
 ch_status evaluate_forcing(const struct ch_model *model, const struct attention_core *core,
-                           const struct ch_examples *examples, int threads, ch_evaluation *result, ch_error *error);
+                           const struct ch_examples *examples, struct team *team, ch_evaluation *result,
+                           ch_error *error);
 
 #endif

@@ -146,7 +146,7 @@ static ch_status write_log(struct ch_trainer *t, const ch_step *step, ch_error *
 static ch_status validate(struct ch_trainer *t, ch_step *step, ch_error *error) {
     if (t->held_out.count) {
         ch_evaluation result;
-        ch_status status = evaluate_forcing(t->model, t->recipe.attention, &t->held_out, t->threads, &result, error);
+        ch_status status = evaluate_forcing(t->model, t->recipe.attention, &t->held_out, t->team, &result, error);
         if (status != CH_OK) return status;
         step->validation_loss = result.loss;
         if (t->best_step >= 0 && result.loss >= t->best_loss) return CH_OK;

@@ -51,7 +51,7 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
     struct batch_limits limits = shard_limits(recipe);
     struct pass pass = measuring_pass(recipe);
     struct encoder_decoder_saved saved;
-    memory.parameters = mem_times(model->params.block, sizeof(real));
+    memory.parameters = mem_plus(mem_times(model->params.block, sizeof(real)), block); /* and its weights turned */
     memory.gradients = mem_times(block, lanes);
     memory.moments = mem_times(block, (uint64_t)recipe->optimizer->moments);
     if (recipe->log_gradients) memory.gradients = mem_plus(memory.gradients, block); /* the parameters before a step */
@@ -74,7 +74,7 @@ static ch_status check_memory(const struct ch_model *model, const ch_recipe *rec
 }
 
 static ch_status new_state(struct ch_trainer *t, ch_error *error) {
-    bool complete = true;
+    bool complete = (t->turned = params_new_block(&t->model->params));
     for (int m = 0; m < t->recipe.optimizer->moments; m++)
         complete = complete && (t->moment[m] = params_new_block(&t->model->params));
     for (int lane = 0; lane < t->lanes; lane++)
@@ -110,6 +110,8 @@ static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
 
 /* The optimiser's blocks of memory are only taken when all of them together fit. */
 static ch_status build(struct ch_trainer *t, ch_error *error) {
+    t->team = team_new(recipe_threads(&t->recipe));
+    if (!t->team) return fail_memory(error, "a trainer");
     ch_status status = model_of_recipe(&t->recipe, &t->model, error);
     if (status == CH_OK) status = check_memory(t->model, &t->recipe, error);
     if (status != CH_OK) return status;
@@ -129,7 +131,6 @@ ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **out, ch_error
     t->saved_step = t->best_step = -1;
     t->shards = shards_of(recipe);
     t->lanes = least(TRAIN_LANES, t->shards);
-    t->threads = recipe_threads(recipe);
     ch_assert(recipe->optimizer->moments <= MOST_MOMENTS);
     ch_status status = build(t, error);
     if (status == CH_OK)
@@ -141,6 +142,7 @@ ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **out, ch_error
 
 void ch_trainer_free(ch_trainer *t) {
     if (!t) return;
+    team_free(t->team);
     log_close(&t->log);
     log_close(&t->gradients);
     if (t->lock >= 0) close(t->lock);
@@ -152,6 +154,7 @@ void ch_trainer_free(ch_trainer *t) {
     }
     mem_free(t->chunk_norm);
     mem_free_aligned(t->before);
+    mem_free_aligned(t->turned);
     examples_release(&t->examples);
     examples_release(&t->held_out);
     ch_model_free(t->model);
@@ -188,10 +191,16 @@ void trainer_run_shard(struct ch_trainer *t, struct shard *lane, int shard, stru
     t->loss[shard] = lane->loss;
 }
 
+static void turn_weights(int row, void *context) {
+    struct ch_trainer *t = context;
+    params_turn(&t->model->params, t->turned, row);
+}
+
 static void run_lane(int lane, void *context) {
     struct ch_trainer *t = context;
     struct pass pass = trainer_pass(t, t->step + 1);
     pass.grad = t->grad[lane];
+    pass.turned = t->turned;
     memset(pass.grad, 0, t->model->params.trained * sizeof(real));
     for (int shard = lane; shard < t->shards; shard += t->lanes) trainer_run_shard(t, &t->lane[lane], shard, pass);
 }
@@ -223,7 +232,7 @@ static void update_chunk(int chunk, void *context) {
 }
 
 static double gradient_norm(struct ch_trainer *t) {
-    parallel_for(t->chunks, t->threads, reduce_chunk, t);
+    parallel_for(t->team, t->chunks, reduce_chunk, t);
     double sum = 0;
     for (int chunk = 0; chunk < t->chunks; chunk++) sum += t->chunk_norm[chunk];
     return sqrt(sum);
@@ -248,7 +257,7 @@ static double rate_of(const struct ch_trainer *t, int64_t step) {
 static void update_parameters(struct ch_trainer *t, double norm) {
     double limit = t->recipe.clip, scale = limit > 0 ? limit / (norm + 1e-6) : 1;
     struct update update = {.trainer = t, .grad_scale = RC(scale < 1 ? scale : 1), .lr = rate_of(t, t->step + 1)};
-    parallel_for(t->chunks, t->threads, update_chunk, &update);
+    parallel_for(t->team, t->chunks, update_chunk, &update);
 }
 
 /* Step 1, every log-every steps, and the last. */
@@ -271,7 +280,8 @@ ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
     struct torch_rng before = t->torch;
     draw(t);
     struct torch_rng drawn = t->torch;
-    parallel_for(t->lanes, t->threads, run_lane, t);
+    parallel_for(t->team, t->model->params.count, turn_weights, t);
+    parallel_for(t->team, t->lanes, run_lane, t);
     double norm = gradient_norm(t), loss = mean_loss(t);
     if (!isfinite(loss) || !isfinite(norm)) {
         ch_status status = trainer_blame(t, &drawn, loss, norm, error);

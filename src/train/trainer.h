@@ -15,8 +15,10 @@ struct ch_trainer {
     struct torch_rng torch; /* of --rng torch: state after `step` steps */
     real *moment[MOST_MOMENTS];
 
-    int shards, lanes, threads;
+    int shards, lanes;
+    struct team *team;
     struct shard lane[TRAIN_LANES];
+    real *turned;            /* (trained) weights of linear layers turned, again at every step */
     real *grad[TRAIN_LANES]; /* (trained) each; the sum ends in the first */
     struct loss loss[TRAIN_SHARDS];
     struct ch_examples examples;
