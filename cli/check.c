@@ -15,9 +15,10 @@ enum { MOST_STAGES = 32 };
 /* One report at work. */
 struct job {
     const ch_recipe *recipe;
-    const ch_model *model; /* NULL: fresh weights */
-    const char *path;      /* of the model */
-    bool json, verbose;
+    const ch_model *model;     /* NULL: fresh weights */
+    const char *path;          /* of the model */
+    bool json, verbose, begun; /* begun: the heading is out */
+    bool task_known;           /* a model that does not say its task may do without for some stages */
     ch_colours colours;
     const char *stage[MOST_STAGES];
     size_t stages, passed;
@@ -33,11 +34,16 @@ static void keep_line(const char *line, bool detail, void *context) {
     if (!detail || job->verbose) json_array_append_new(job->lines, json_words(line));
 }
 
+static void draw_step(struct job *job, const ch_step *step) {
+    char loss[WORDS];
+    words_number(step->loss, 4, loss);
+    progress_draw(&job->progress, "%s: step %" PRId64 " of %" PRId64 "  loss %s", job->current, step->step, step->steps,
+                  loss);
+}
+
 static bool each_step(const ch_step *step, void *context) {
     struct job *job = context;
-    if (progress_due(&job->progress))
-        progress_draw(&job->progress, "%s: step %" PRId64 " of %" PRId64 "  loss %.4f", job->current, step->step,
-                      step->steps, step->loss);
+    if (progress_due(&job->progress)) draw_step(job, step);
     return true;
 }
 
@@ -68,11 +74,13 @@ static void put_heading(const struct job *job, const ch_model_info *info) {
     ch_build build = ch_build_info();
     char parameters[WORDS];
     words_count(info->parameters, parameters);
+    int threads = threads_of(job, &build);
     out("clearhead %s, %s, %s (D %d, H %d, F %d, L %d, V %d, dropout %g, %s parameters), seed %s, %s, %s attention, "
-        "%s %s, %d threads\n",
-        build.version, option(job, "task"), job->model ? job->path : "fresh weights", info->d_model, info->heads,
-        info->d_ff, info->layers, info->vocab_size, info->dropout, parameters, option(job, "seed"), option(job, "rng"),
-        option(job, "attention"), build.gemm, build.real, threads_of(job, &build));
+        "%s %s, %d thread%s\n",
+        build.version, job->task_known ? option(job, "task") : "task unknown", job->model ? job->path : "fresh weights",
+        info->d_model, info->heads, info->d_ff, info->layers, info->vocab_size, info->dropout, parameters,
+        option(job, "seed"), option(job, "rng"), option(job, "attention"), build.gemm, build.real, threads,
+        words_plural((uint64_t)threads));
 }
 
 /* The options that are not as they are when nobody says anything. */
@@ -96,6 +104,17 @@ static int name_width(void) {
     for (size_t i = 0; (row = ch_check_stage(i)); i++)
         if ((int)strlen(row->name) > width) width = (int)strlen(row->name);
     return width;
+}
+
+/* With the first result, since an error of usage shows no later than that: nothing stands before its sentence. */
+static bool begin(struct job *job) {
+    ch_model_info info;
+    if (job->begun) return true;
+    job->begun = true;
+    if (sizes_of(job, &info)) return false;
+    put_heading(job, &info);
+    put_options(job);
+    return out_flush();
 }
 
 static bool put_result(const struct job *job, const ch_check_result *result) {
@@ -128,7 +147,7 @@ static int run_stage(struct job *job, const char *name, json_t *results) {
         code = report(name, &error);
     else if (job->json)
         json_array_append_new(results, result_object(job, &result));
-    else if (!put_result(job, &result))
+    else if (!begin(job) || !put_result(job, &result))
         code = EXIT_FAILED;
     if (!status) job->passed += result.passed;
     json_decref(job->lines);
@@ -138,12 +157,7 @@ static int run_stage(struct job *job, const char *name, json_t *results) {
 /* ---- all of them ----------------------------------------------------------------------------------- */
 
 static int put_text(struct job *job) {
-    ch_model_info info;
-    int code = sizes_of(job, &info);
-    if (code) return code;
-    put_heading(job, &info);
-    put_options(job);
-    if (!out_flush()) return EXIT_FAILED;
+    int code = EXIT_DONE;
     for (size_t i = 0; i < job->stages && !code; i++) code = run_stage(job, job->stage[i], NULL);
     if (!code && !out("%zu of %zu stages passed\n", job->passed, job->stages)) code = EXIT_FAILED;
     return code;
@@ -194,18 +208,29 @@ static int unknown_stage(const char *name) {
     return complain(EXIT_USAGE, "unknown stage '%s'; %sthe stages are %s", name, near, list);
 }
 
-/* Those that are named, or all. */
+static void add_stage(struct job *job, const char *name) {
+    for (size_t i = 0; i < job->stages; i++)
+        if (job->stage[i] == name) return;
+    job->stage[job->stages++] = name;
+}
+
+/* Those that are named, each once, or all. */
 static int choose_stages(const struct arguments *arguments, struct job *job) {
     const ch_variant *row;
     for (size_t w = 0; w < arguments->word_count; w++) {
         size_t i = 0;
         while ((row = ch_check_stage(i)) && strcmp(row->name, arguments->words[w]) != 0) i++;
         if (!row) return unknown_stage(arguments->words[w]);
-        job->stage[job->stages++] = row->name;
+        add_stage(job, row->name);
     }
-    for (size_t i = 0; arguments->word_count == 0 && (row = ch_check_stage(i)); i++)
-        job->stage[job->stages++] = row->name;
+    for (size_t i = 0; arguments->word_count == 0 && (row = ch_check_stage(i)); i++) add_stage(job, row->name);
     return EXIT_DONE;
+}
+
+static bool needs_task(const struct job *job) {
+    for (size_t i = 0; i < job->stages; i++)
+        if (ch_check_needs_task(job->stage[i])) return true;
+    return false;
 }
 
 /* The model of --model, whose sizes and task are its own. */
@@ -214,14 +239,16 @@ static int open_model(const struct arguments *arguments, ch_recipe *recipe, stru
     if (!job->path) return EXIT_DONE;
     int code = model_refuse_sizes(arguments, job->path);
     if (!code) code = model_open_path(arguments, job->path, model);
-    if (!code) code = model_task(arguments, job->path, *model, recipe);
+    if (code) return code;
     job->model = *model;
-    return code;
+    job->task_known = arguments_has(arguments, "task") || *ch_model_get_info(*model).task;
+    return job->task_known || needs_task(job) ? model_task(arguments, job->path, *model, recipe) : EXIT_DONE;
 }
 
 static int run(const struct arguments *arguments) {
     const char *colour = arguments_value(arguments, "colour");
-    struct job job = {.json = arguments_has(arguments, "json"), .verbose = arguments_has(arguments, "verbose")};
+    struct job job = {
+        .json = arguments_has(arguments, "json"), .verbose = arguments_has(arguments, "verbose"), .task_known = true};
     ch_recipe *recipe;
     ch_model *model = NULL;
     ch_error error;
@@ -258,7 +285,8 @@ const struct command command_check = {
              "  masking         no logit moves when a later token changes: nothing of the future leaks\n"
              "  overfit         eight sequences are learned by heart in 400 steps, without dropout\n"
              "  generalisation  500 fresh sequences are answered, and cross-attention shows the task's alignment\n"
-             "Without --model, generalisation trains one first, by the options. Exit code 1: a stage failed.\n",
+             "Without --model, generalisation trains one first, by the options. A model that does not say what it was\n"
+             "trained on needs --task for data, initial-loss and generalisation. Exit code 1: a stage failed.\n",
     .example = "clearhead check\nclearhead check masking overfit --layers 4 --d-model 128\n"
                "clearhead check --model runs/reverse",
     .positional = "STAGE",

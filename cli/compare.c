@@ -34,6 +34,11 @@ static bool is_same(const struct comparison *c) {
     return c->count[CH_MATCH_SAME] == c->rows;
 }
 
+/* Whether the first that differs is the first that was computed. */
+static bool is_ordered(const struct comparison *c) {
+    return ch_tensors_ordered(c->a) || ch_tensors_ordered(c->b);
+}
+
 /* ---- text ---------------------------------------------------------------------------------------- */
 
 static bool put_difference(const struct comparison *c, const char *what, const ch_comparison *row) {
@@ -66,18 +71,25 @@ static bool put_row(const struct comparison *c, const ch_comparison *row) {
     return true;
 }
 
+static bool put_counts(const struct comparison *c) {
+    size_t differ = c->count[CH_MATCH_DIFFERENT], shapes = c->count[CH_MATCH_SHAPE];
+    size_t missing = c->count[CH_MATCH_ONLY_A] + c->count[CH_MATCH_ONLY_B];
+    out("%zu of %zu tensors agree to %g", c->count[CH_MATCH_SAME], c->rows, c->tolerance);
+    if (c->closest) out(", %.3g apart at worst (%s)", c->closest->worst, c->closest->name);
+    return out("; %zu %s, %zu %s, %zu %s missing\n", differ, differ == 1 ? "differs" : "differ", shapes,
+               shapes == 1 ? "has different shapes" : "have different shapes", missing, missing == 1 ? "is" : "are");
+}
+
 static bool put_text(const struct comparison *c, bool all) {
     for (size_t i = 0; i < c->rows; i++) {
         ch_match match = c->row[i].match;
         if (all || match == CH_MATCH_SHAPE || match == CH_MATCH_ONLY_A || match == CH_MATCH_ONLY_B)
             if (!put_row(c, &c->row[i])) return false;
     }
+    if (c->first && !is_ordered(c))
+        out("neither file states its order of computation; in the order of %s:\n", c->path_a);
     if (c->first) put_difference(c, "first difference: ", c->first);
-    out("%zu of %zu tensors agree to %g", c->count[CH_MATCH_SAME], c->rows, c->tolerance);
-    if (c->closest) out(", %.3g apart at worst (%s)", c->closest->worst, c->closest->name);
-    return out("; %zu differ, %zu have different shapes, %zu are missing\n", c->count[CH_MATCH_DIFFERENT],
-               c->count[CH_MATCH_SHAPE], c->count[CH_MATCH_ONLY_A] + c->count[CH_MATCH_ONLY_B]) &&
-           out_flush();
+    return put_counts(c) && out_flush();
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------------- */
@@ -101,11 +113,11 @@ static bool put_json(const struct comparison *c, bool all) {
     json_t *rows = json_array();
     for (size_t i = 0; i < c->rows; i++)
         if (all || c->row[i].match != CH_MATCH_SAME) json_array_append_new(rows, row_object(c, &c->row[i]));
-    return out_json(json_pack("{s:o, s:o, s:b, s:f, s:I, s:o, s:o, s:o}", "a", json_words(c->path_a), "b",
-                              json_words(c->path_b), "same", (int)is_same(c), "tolerance", c->tolerance, "agree",
-                              (json_int_t)c->count[CH_MATCH_SAME], "worst_that_agrees",
-                              c->closest ? row_object(c, c->closest) : json_null(), "first_difference",
-                              c->first ? row_object(c, c->first) : json_null(), "rows", rows)) &&
+    return out_json(json_pack("{s:o, s:o, s:b, s:b, s:f, s:I, s:o, s:o, s:o}", "a", json_words(c->path_a), "b",
+                              json_words(c->path_b), "same", (int)is_same(c), "ordered", (int)is_ordered(c),
+                              "tolerance", c->tolerance, "agree", (json_int_t)c->count[CH_MATCH_SAME],
+                              "worst_that_agrees", c->closest ? row_object(c, c->closest) : json_null(),
+                              "first_difference", c->first ? row_object(c, c->first) : json_null(), "rows", rows)) &&
            out_flush();
 }
 
@@ -156,9 +168,11 @@ const struct command command_compare = {
     .name = "compare",
     .usage = "A.safetensors B.safetensors [options]",
     .help = "say where two dumps (or any two files of tensors) part ways",
-    .about = "Names the first tensor that differs, in the order of A, which in a dump is the order of computation:\n"
-             "what comes before it is right on both sides, so that is where to look. Tensors that one side lacks\n"
-             "and shapes that differ are listed. Exit code 0: the same; 1: not.\n",
+    .about = "Names the first tensor that differs, in the order of computation: what comes before it is right on\n"
+             "both sides, so that is where to look. Dumps of clearhead and of tools/dump_lesson.py state that order,\n"
+             "and it is enough if one of the files does. Other writers state it by the metadata key \"order\": the\n"
+             "tensors' names, a line each. If neither file does, the order is that of A's header, and the report\n"
+             "says so. Tensors that one side lacks and shapes that differ are listed. Exit code 0: the same; 1: not.\n",
     .example = "clearhead compare ours.safetensors theirs.safetensors\n"
                "clearhead compare ours.safetensors theirs.safetensors --tolerance 1e-4 --all",
     .positional = "FILE",

@@ -3,6 +3,7 @@
 #include "lines.h"
 #include "model.h"
 #include "output.h"
+#include "words.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -51,7 +52,7 @@ static bool reserve_tokens(struct session *s, size_t more) {
 }
 
 static bool add_line(struct session *s, const char *line, size_t length) {
-    size_t number = s->lines.number, count, room = model_most_tokens(length);
+    size_t number = s->lines.number, count, room = most_tokens(length);
     ch_error error;
     if (memchr(line, '\0', length)) return refuse(s, "line %zu holds a zero byte; expected text", number);
     if (!reserve_tokens(s, room)) return refuse(s, "line %zu: out of memory for its %zu bytes", number, length);
@@ -83,8 +84,8 @@ static bool put_answer(const struct session *s, size_t i) {
     const ch_answer *answer = &s->answer[i];
     size_t number = s->first + i;
     if (!answer->ended)
-        say("clearhead: warning: line %zu: the answer was cut off at %zu tokens, before its end (see --max-new)",
-            number, answer->length);
+        say("clearhead: warning: line %zu: the answer was cut off at %zu token%s, before its end (see --max-new)",
+            number, answer->length, words_plural(answer->length));
     if (s->json)
         return out_json(json_pack("{s:I, s:o?, s:o?, s:b}", "line", (json_int_t)number, "source",
                                   json_tokens(s->source[i].tokens, s->source[i].length), "answer",

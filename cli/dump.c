@@ -38,9 +38,8 @@ static bool put_tensor(const ch_tensor *tensor, const double *value) {
 
 static int show(const ch_tensors *tensors, const char *name, bool json) {
     ch_tensor tensor;
-    ch_error error;
     size_t i = 0;
-    if (ch_tensors_find(tensors, name, &tensor, &error)) return report("--show", &error);
+    ch_tensors_find(tensors, name, &tensor, NULL);
     for (ch_tensor other; ch_tensors_get(tensors, i, &other) && strcmp(other.name, name) != 0;) i++;
     double *value = values_of(tensors, i);
     if (!value) return EXIT_FAILED;
@@ -113,6 +112,9 @@ static int put(const struct arguments *arguments, const ch_tensors *tensors) {
     const char *path = arguments_value(arguments, "out"), *name = arguments_value(arguments, "show");
     bool json = arguments_has(arguments, "json");
     int code = EXIT_DONE;
+    ch_tensor shown;
+    ch_error error;
+    if (name && ch_tensors_find(tensors, name, &shown, &error)) return report("--show", &error);
     if (path) code = save(tensors, path, json && !name);
     if (!code && name) code = show(tensors, name, json);
     if (path || name) return code;
@@ -156,10 +158,10 @@ static int run_on(const struct arguments *arguments, const ch_model *model) {
     int *source = NULL, *target = NULL;
     size_t sources = 0, targets = 0;
     const ch_vocab *vocab = ch_model_vocab(model);
-    int code = model_tokens(arguments, "source", vocab, &source, &sources);
-    if (!code && sources == 0) code = complain(EXIT_USAGE, "--source is empty; expected tokens separated by spaces");
-    if (!code && arguments_has(arguments, "target"))
-        code = model_tokens(arguments, "target", vocab, &target, &targets);
+    size_t positions = (size_t)ch_model_get_info(model).max_positions;
+    int code = arguments_tokens(arguments, "source", vocab, 1, positions, &source, &sources);
+    if (!code && arguments_has(arguments, "target")) /* the decoder reads <sos> besides */
+        code = arguments_tokens(arguments, "target", vocab, 0, positions - 1, &target, &targets);
     else if (!code)
         code = decode(model, (ch_sequence){source, sources}, &target, &targets);
     if (!code) code = dump(arguments, model, (ch_sequence){source, sources}, (ch_sequence){target, targets});
@@ -169,11 +171,14 @@ static int run_on(const struct arguments *arguments, const ch_model *model) {
 }
 
 static int run(const struct arguments *arguments) {
-    const char *attention = arguments_value(arguments, "attention");
+    static const char gradient[] = "grad.";
+    const char *attention = arguments_value(arguments, "attention"), *name = arguments_value(arguments, "show");
     if (!arguments_value(arguments, "source"))
         return complain(EXIT_USAGE, "--source is missing: the tokens to read, as --source \"7 2 9 0 4 6\"");
     if (strcmp(attention, "fused") != 0 && strcmp(attention, "explicit") != 0)
         return complain(EXIT_USAGE, "--attention takes fused or explicit, not '%s'", attention);
+    if (name && strncmp(name, gradient, strlen(gradient)) == 0 && !arguments_has(arguments, "backward"))
+        return complain(EXIT_USAGE, "--show %s: there are gradients only with --backward", name);
     ch_model *model;
     int code = model_open(arguments, &model);
     if (!code) code = run_on(arguments, model);
@@ -201,7 +206,8 @@ const struct command command_dump = {
     "Without --out and --show it lists name, shape, mean and deviation, in the order of computation. Rows\n"
     "are (N, C), a row for each real token; scores (before masking) and weights are (H, T, S). Dropout is\n"
     "off. tools/dump_lesson.py writes the same for the lesson's model in PyTorch; `clearhead compare`\n"
-    "says where two dumps part ways.\n",
+    "says where two dumps part ways. The file states the order of computation by its metadata key \"order\":\n"
+    "the tensors' names, a line each.\n",
     .example = "clearhead dump runs/reverse --source \"7 2 9 0 4 6\"\n"
                "clearhead dump runs/reverse --source \"7 2 9 0 4 6\" --show dec.1.cross_attn.weights\n"
                "clearhead dump runs/reverse --source \"3 1 4\" --target \"4 1 3\" --backward --out t.safetensors",

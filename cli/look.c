@@ -5,6 +5,7 @@
 #include "options.h"
 #include "output.h"
 #include "terminal.h"
+#include "words.h"
 
 #include <stdlib.h>
 
@@ -161,8 +162,8 @@ static int show(const struct arguments *arguments, struct view *view) {
 static void warn_if_cut_off(const struct view *view) {
     ch_sequence generated = ch_attention_generated(view->attention);
     if (generated.tokens[generated.length - 1] != ch_vocab_eos(view->vocab))
-        say("clearhead: warning: the answer was cut off at %zu tokens, before its end (see --max-new)",
-            generated.length);
+        say("clearhead: warning: the answer was cut off at %zu token%s, before its end (see --max-new)",
+            generated.length, words_plural(generated.length));
 }
 
 static int look(const struct arguments *arguments, const ch_model *model, struct view *view, int max_new) {
@@ -171,8 +172,8 @@ static int look(const struct arguments *arguments, const ch_model *model, struct
     size_t count;
     ch_error error;
     view->vocab = ch_model_vocab(model);
-    int code = model_tokens(arguments, "source", view->vocab, &tokens, &count);
-    if (!code && count == 0) code = complain(EXIT_USAGE, "--source is empty; expected tokens separated by spaces");
+    size_t positions = (size_t)ch_model_get_info(model).max_positions;
+    int code = arguments_tokens(arguments, "source", view->vocab, 1, positions, &tokens, &count);
     if (!code && ch_look(model, (ch_sequence){tokens, count}, max_new, &attention, &error)) code = report(NULL, &error);
     view->attention = attention;
     if (!code) warn_if_cut_off(view);
@@ -215,7 +216,9 @@ const struct command command_look = {
     .usage = "MODEL --source TOKENS [options]",
     .help = "decode one source and show where cross-attention looked",
     .about = MODEL_ABOUT "A row of the map is a generated token, a column a source position. The last line says what\n"
-                         "the alignment is: reversing (anti-diagonal), copying (diagonal), not used, or mixed.\n",
+                         "the alignment is: reversing (anti-diagonal), copying (diagonal), not used, or mixed.\n"
+                         "There is no --attention: the maps are computed again from what the pass kept, and are the\n"
+                         "same to rounding whichever core computed it. `clearhead dump` shows either core's numbers.\n",
     .example = "clearhead look runs/reverse --source \"7 2 9 0 4 6\"\n"
                "clearhead look runs/reverse --source \"7 2 9 0 4 6\" --layer 1 --head 0 --numbers --out map.png",
     .positional = "MODEL",

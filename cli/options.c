@@ -183,6 +183,26 @@ bool arguments_number(const struct arguments *arguments, const char *name, int l
     return true;
 }
 
+size_t most_tokens(size_t bytes) {
+    return bytes / 2 + 1;
+}
+
+int arguments_tokens(const struct arguments *arguments, const char *name, const ch_vocab *vocab, size_t least,
+                     size_t most, int **tokens, size_t *count) {
+    const char *text = arguments_value(arguments, name);
+    size_t room = most_tokens(strlen(text));
+    ch_error error;
+    *tokens = calloc(room, sizeof **tokens);
+    if (!*tokens) return report_memory();
+    if (ch_vocab_parse(vocab, text, *tokens, room, count, &error))
+        return complain(EXIT_USAGE, "--%s: %s", name, error.message);
+    if (*count == 0 && least > 0)
+        return complain(EXIT_USAGE, "--%s is empty; expected tokens separated by spaces", name);
+    if (*count < least || *count > most)
+        return complain(EXIT_USAGE, "--%s: expected %zu to %zu tokens, found %zu", name, least, most, *count);
+    return 0;
+}
+
 static ch_status recipe_fill(const struct arguments *arguments, ch_recipe *recipe, ch_error *error) {
     const char *file = arguments_value(arguments, "recipe");
     ch_status status = file ? ch_recipe_read(recipe, file, error) : CH_OK;

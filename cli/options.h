@@ -41,6 +41,11 @@ const char *arguments_value(const struct arguments *arguments, const char *name)
 bool arguments_has(const struct arguments *arguments, const char *name);
 /* A whole number in least..most; false after a sentence. */
 bool arguments_number(const struct arguments *arguments, const char *name, int least, int most, int *number);
+/* Tokens, least..most of them, for the caller to free. Returns 0, or the exit code after a sentence. */
+int arguments_tokens(const struct arguments *arguments, const char *name, const ch_vocab *vocab, size_t least,
+                     size_t most, int **tokens, size_t *count);
+/* The most tokens that a text of so many bytes can hold: each takes a byte, and a blank stands between two. */
+size_t most_tokens(size_t bytes);
 
 /* A new recipe from defaults, then the file of --recipe (if the command has that option), then the command line. */
 ch_status arguments_recipe(const struct arguments *arguments, ch_recipe **recipe, ch_error *error);

@@ -24,6 +24,17 @@ void words_bytes(int64_t bytes, char out[WORDS]) {
     snprintf(out, WORDS, "%.*f %s", u ? 1 : 0, amount, unit[u]);
 }
 
+void words_number(double x, int digits, char out[WORDS]) {
+    if (fabs(x) < 1e6)
+        snprintf(out, WORDS, "%.*f", digits, x);
+    else
+        snprintf(out, WORDS, "%.3g", x);
+}
+
+const char *words_plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
 void words_time(double seconds, char out[WORDS]) {
     if (!(seconds < 1e9)) {
         snprintf(out, WORDS, "unknown time");

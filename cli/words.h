@@ -11,6 +11,10 @@ enum { WORDS = 32 }; /* bytes that each of the texts below fits in */
 void words_count(int64_t n, char out[WORDS]);
 /* "921.8 KiB" */
 void words_bytes(int64_t bytes, char out[WORDS]);
+/* Fixed digits behind the point, "2.5649"; "1.23e+40" where they would only be long. */
+void words_number(double x, int digits, char out[WORDS]);
+/* What makes a word a plural: "s", but for one. */
+const char *words_plural(uint64_t count);
 /* "12 s", "3 min 20 s", "2 h 05 min" */
 void words_time(double seconds, char out[WORDS]);
 

@@ -311,26 +311,6 @@ static void cache(void) {
     ch_model_free(model);
 }
 
-/* ---- what dropout does to learning by heart ---- */
-
-static void show_line(const char *line, bool detail, void *context) {
-    (void)context;
-    if (!detail) printf("%s\n", line);
-}
-
-static void dropout(void) {
-    const ch_check_watch watch = {.line = show_line};
-    ch_recipe *recipe;
-    ch_check_result result;
-    ch_error error;
-    need(ch_recipe_new(&recipe, &error), &error);
-    printf("\n");
-    need(ch_check_run(recipe, NULL, "overfit", &watch, &result, &error), &error);
-    printf("%s\n", result.figure);
-    off += !result.passed;
-    ch_recipe_free(recipe);
-}
-
 int main(void) {
     printf("%-58s %10s %10s\n", "claim", "said", "measured");
     dot_products();
@@ -338,6 +318,5 @@ int main(void) {
     embeddings();
     depth();
     cache();
-    dropout();
     return off ? 1 : 0;
 }

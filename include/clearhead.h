@@ -22,6 +22,10 @@
  *   Threads    Handles share nothing: use different handles from different threads as you like. A
  *              ch_model is read-only once made; any number of decoders may share it.
  *   Tokens     Integers from 0 to vocabulary size - 1.
+ *   Structs    Those that a caller fills (options, views, watches, sizes, parameters) carry neither a size nor a
+ *              version: start from zero, by designated initialisers ({.backward = true}) or = {0}, and zero is
+ *              the default of whatever is not named. The layout of every struct here belongs to the ABI that
+ *              the shared library's soname stands for: it changes only together with the soname.
  *   Shapes     Row-major, written in the letters B batch, T target, S source, D width, H heads,
  *              Dh head width, F feed-forward width, V vocabulary, L layers.
  */
@@ -426,11 +430,16 @@ typedef struct ch_dump_options {
  * the tensor "loss". options may be NULL. */
 CH_API ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target, const ch_dump_options *options,
                          ch_tensors **tensors, ch_error *error);
-/** Any .safetensors file whose tensors are floating-point numbers, in the order of its header. */
+/** Any .safetensors file whose tensors are floating-point numbers. They come in the order of computation if the file
+ * states one: the metadata key "order", the tensors' names in that order, a line each ("\n" between two), as
+ * ch_tensors_save and tools/dump_lesson.py write it; tensors that it does not name come last. A file that states none:
+ * in the order of its header. */
 CH_API ch_status ch_tensors_open(const char *path, ch_tensors **tensors, ch_error *error);
 /** Writes a .safetensors file: temporary name, fsync, rename. An old dump is replaced and survives a failure; any other
  * file that is there is refused. */
 CH_API ch_status ch_tensors_save(const ch_tensors *tensors, const char *path, ch_error *error);
+/** Whether their order is that of computation: they come from ch_dump, or from a file that states it. */
+CH_API bool ch_tensors_ordered(const ch_tensors *tensors);
 /** Frees them; NULL is fine. */
 CH_API void ch_tensors_free(ch_tensors *tensors);
 /** How many there are. */
@@ -447,7 +456,7 @@ typedef enum ch_match { CH_MATCH_SAME, CH_MATCH_DIFFERENT, CH_MATCH_SHAPE, CH_MA
 
 /** How the tensors of one name compare. */
 typedef struct ch_comparison {
-    const char *name; /**< borrowed from the tensors that were compared */
+    const char *name; /**< borrowed from the tensors that were compared, those of a or those of b */
     ch_match match;   /**< whether they agree */
     double worst;     /**< largest |a - b| / max(1, |b|) */
     int64_t element;  /**< where it is, counted row by row; -1: no elements */
@@ -455,9 +464,10 @@ typedef struct ch_comparison {
     double b;         /**< its value in b */
 } ch_comparison;
 
-/** One row for each name: those of a in a's order, which is the order of computation in a dump, then what only b has.
- * Two numbers are the same if |a - b| <= tolerance * max(1, |b|), or if both are NaN or the same infinity. *rows
- * belongs to the caller, who frees it with ch_comparison_free. */
+/** One row for each name: those of a in a's order, then what only b has; or, if only b's order is that of computation
+ * (ch_tensors_ordered), those of b in b's order, then what only a has. Two numbers are the same if
+ * |a - b| <= tolerance * max(1, |b|), or if both are NaN or the same infinity. *rows belongs to the caller, who frees
+ * it with ch_comparison_free. */
 CH_API ch_status ch_compare(const ch_tensors *a, const ch_tensors *b, double tolerance, ch_comparison **rows,
                             size_t *count, ch_error *error);
 /** Frees the rows of a comparison; NULL is fine. */
@@ -468,6 +478,10 @@ CH_API void ch_comparison_free(ch_comparison *rows);
 /** Row i of the table of stages (data, shapes, initial-loss, masking, overfit, generalisation), or NULL past its end.
  */
 CH_API const ch_variant *ch_check_stage(size_t i);
+
+/** Whether a model that is checked at this stage must be one of the recipe's task, since the verdict depends on it; the
+ * other stages take any tokens. false for an unknown stage. */
+CH_API bool ch_check_needs_task(const char *stage);
 
 /** Somebody who watches a check; each function may be NULL. */
 typedef struct ch_check_watch {
@@ -509,7 +523,9 @@ CH_API ch_build ch_build_info(void);
  *
  * on plain arrays, for whoever brings a model of their own. mask (B, T, S) says what a query may see: 0 is hidden,
  * anything else is not, the same for every head; NULL hides nothing. A query that sees nothing gets zeros, where a
- * large negative number would give it a uniform row. Nothing is kept between calls: backward runs forward again.
+ * large negative number would give it a uniform row. A hidden key weighs 0, whatever its numbers; its value is
+ * multiplied by that 0, so that a NaN or an infinity there makes the output of its queries NaN, as in PyTorch: hidden
+ * rows of v (and of memory) must hold finite numbers. Nothing is kept between calls: backward runs forward again.
  * CH_USAGE if a size is below 1, CH_NO_MEMORY if the call's memory cannot be had.
  */
 typedef struct ch_attention_sizes {

@@ -1,5 +1,5 @@
 #include "child.h"
-#include "support.h"
+#include "runs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,6 @@
 /* ---- children ----------------------------------------------------------------------------------- */
 
 struct result last;
-char *folder;
 
 _Noreturn static void become(const char *script) {
     signal(SIGINT, SIG_DFL); /* what is ignored here would stay ignored there */
@@ -133,7 +132,7 @@ void assert_same_file(const char *a, const char *b) {
 /* ---- around all of them ----------------------------------------------------------------------------------- */
 
 int child_set_up(const char *command, const char *data) {
-    folder = make_temp_folder();
+    make_folder(NULL);
     signal(SIGPIPE, SIG_IGN);
     static const char *const unset[] = {"NO_COLOR", "COLORTERM", "COLUMNS"};
     for (size_t i = 0; i < 3; i++) unsetenv(unset[i]);
@@ -145,6 +144,5 @@ int child_set_up(const char *command, const char *data) {
 }
 
 int child_tear_down(void) {
-    remove_folder(folder);
-    return 0;
+    return drop_folder(NULL);
 }

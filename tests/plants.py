@@ -1,8 +1,11 @@
 """Dumps of the lesson's model from PyTorch against clearhead's: equal as they are; and with a mistake planted in the
-PyTorch side, `compare` must name the tensor at which the mistake enters. Called by plants.sh.
+PyTorch side, `compare` must name the tensor at which the mistake enters, in whatever order a writer puts the tensors.
+And what the tools say of inputs that are none. Called by plants.sh.
 
     plants.py ROOT COMMAND
 """
+import contextlib
+import io
 import json
 import math
 import pathlib
@@ -138,7 +141,7 @@ def dump_theirs(path, change=None):
     model = dump_lesson.build(*dump_lesson.load_state(MODEL))
     if change:
         change(model)
-    safetensors_io.save(path, dump_lesson.dump(model, SOURCE, TARGET, backward=True))
+    dump_lesson.save(path, dump_lesson.dump(model, SOURCE, TARGET, backward=True))
 
 
 def compare(a, b):
@@ -176,6 +179,140 @@ def check_equal(folder, core):
     return same
 
 
+# ---- files in another order -----------------------------------------------------------------------------------
+
+def sorted_by_name(tensors):
+    """As safetensors' own writer puts them."""
+    return dict(sorted(tensors.items()))
+
+
+def wide_last(tensors):
+    """What is computed last becomes F64, which safetensors_io.save puts first."""
+    names = list(tensors)
+    return {name: tensors[name].double() if i >= len(names) // 2 else tensors[name] for i, name in enumerate(names)}
+
+
+def check_order(folder, wrong, first, plant):
+    """The plant once more, named whichever of the files it stands in, and with one of them stating the order."""
+    theirs, ours, moved = folder / "planted.safetensors", folder / "fused.safetensors", folder / "moved.safetensors"
+    with plant:
+        dump_theirs(theirs)
+    tensors, metadata = safetensors_io.load(theirs)
+    right = True
+    for change, kept in ((sorted_by_name, None), (sorted_by_name, metadata), (wide_last, metadata)):
+        safetensors_io.save(moved, change(tensors), kept)
+        assert names(moved) != names(ours)
+        for a, b in ((ours, moved), (moved, ours)):
+            report = compare(a, b)
+            found = report["first_difference"]["name"]
+            right = right and found == first and report["ordered"]
+            print(f"{'ok' if found == first else 'WRONG':5}  {wrong}, {change.__name__}, {a.stem} against {b.stem}: "
+                  f"{found}")
+    return right
+
+
+# ---- inputs that are none -------------------------------------------------------------------------------------
+
+def bad_inputs(folder):
+    """(exit code, words of the sentence, program, arguments)"""
+    tensors, _ = safetensors_io.load(MODEL)
+
+    def model(name, change, metadata=None):
+        changed = dict(tensors)
+        change(changed)
+        safetensors_io.save(folder / name, changed, metadata or {"heads": 2})
+        return folder / name
+
+    def other(name, value):
+        torch.save(value, folder / name)
+        return folder / name
+
+    def raw(name, content):
+        (folder / name).write_bytes(content)
+        return folder / name
+
+    def narrow(state):
+        state["dec.0.ff.net.3.bias"] = torch.zeros(3)
+
+    def headed(text):
+        return len(text).to_bytes(8, "little") + text
+
+    out, source = ["--out", folder / "o.safetensors"], ["--source", "3 1"]
+    header = b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+    for file, *parts in (
+            [folder / "none.safetensors", "none.safetensors", "No such file"],
+            [folder / "none.pt", "none.pt", "No such file"],
+            [raw("text.pt", b"not a model"), "text.pt", "torch.save"],
+            [raw("empty.pt", b""), "empty.pt", "torch.save"],
+            [raw("empty.safetensors", b""), "empty.safetensors", "no safetensors file"],
+            [raw("text.safetensors", b"{}{}{}{}{}{}"), "text.safetensors", "no safetensors file"],
+            [raw("cut.safetensors", headed(header) + b"1234"), "bytes 0 to 8 of 4"],
+            [raw("list.safetensors", (2).to_bytes(8, "little") + b"[]"), "list.safetensors", "no JSON object"],
+            [raw("dtype.safetensors", headed(header.replace(b"F32", b"F31")) + b"12345678"), "unknown dtype 'F31'"],
+            [raw("key.safetensors", headed(header.replace(b"shape", b"shade")) + b"12345678"), "has no 'shape'"],
+            [raw("short.safetensors", headed(header.replace(b"[2]", b"[3]")) + b"12345678"), "short.safetensors", "[3]"],
+            [other("list.pt", [1, 2]), "list.pt", "something other than a state_dict"],
+            [other("checkpoint.pt", {"model": dict(tensors)}), "checkpoint.pt", "something other than a state_dict"],
+            [other("another.pt", {"x": torch.ones(2)}), "another.pt: expected", "'src_emb.weight'", "no tensor"],
+            [model("narrow.safetensors", narrow), "'dec.0.ff.net.3.bias' of shape (32,)", "found shape (3,)"],
+            [model("more.safetensors", lambda state: state.update(x=torch.ones(1))), "'x'", "does not have"],
+            [model("less.safetensors", lambda state: state.pop("dec.0.n1.bias")), "'dec.0.n1.bias'", "found none"],
+            [model("flat.safetensors", lambda state: state.update({"src_emb.weight": torch.ones(4)})), "2 dimensions"],
+            [model("rows.safetensors", lambda state: state.update({"src_emb.weight": torch.ones(9, 32)})), "13 rows"],
+            [model("heads.safetensors", dict.copy, {"heads": "two"}), "'heads'", "found 'two'"],
+            [model("five.safetensors", dict.copy, {"heads": 5}), "5 heads divide", "found 32"]):
+        yield 1, parts, "dump_lesson.py", [file, *(["--heads", "2"] if file.suffix == ".pt" else []), *source, *out]
+    for words_, *arguments in (
+            ["found 'x'", "--source", "3 x"], ["found '-1'", "--source", "3 -1"], ["found '1_0'", "--source", "1_0"],
+            ["--source: token 2 is 12; expected 0 to 9", "--source", "3 12"],
+            ["--source: expected 1 to 24 tokens, found 0", "--source", ""],
+            ["--source: expected 1 to 24 tokens, found 25", "--source", "1 " * 25],
+            ["--target: token 1 is 10; expected 0 to 9", *source, "--target", "10"],
+            ["--target: expected 0 to 23 tokens, found 24", *source, "--target", "1 " * 24],
+            ["has 2 heads, and --heads says 4", *source, "--heads", "4"],
+            ["at least 1, found '0'", *source, "--heads", "0"], ["at least 1, found 'x'", *source, "--heads", "x"]):
+        yield 2, [words_], "dump_lesson.py", [MODEL, *arguments, *out]
+    yield 2, ["give --heads"], "dump_lesson.py", [other("model.pt", dict(tensors)), *source, *out]
+    yield 1, ["cannot write", "No such file"], "dump_lesson.py", [MODEL, *source, "--out", folder / "no" / "o"]
+    yield 1, ["cannot read", "No such file"], "safetensors_io.py", [folder / "none.pt", folder / "o"]
+    yield 1, ["something other than a state_dict"], "safetensors_io.py", [folder / "list.pt", folder / "o"]
+    yield 1, ["c: expected a dense tensor", "complex64"], "safetensors_io.py", [
+        other("complex.pt", {"c": torch.ones(1, dtype=torch.complex64)}), folder / "o"]
+    yield 1, ["cannot write"], "safetensors_io.py", [folder / "model.pt", folder / "no" / "o"]
+    yield 2, ["at least 1, found '-2'"], "safetensors_io.py", [folder / "model.pt", folder / "o", "--heads=-2"]
+
+
+def run_tool(program, arguments):
+    """(exit code, lines on standard error) of a tool, in this process: PyTorch takes seconds to start."""
+    module, talk, code = {"dump_lesson.py": dump_lesson, "safetensors_io.py": safetensors_io}[program], io.StringIO(), 0
+    with mock.patch.object(sys, "argv", [program, *map(str, arguments)]), contextlib.redirect_stderr(talk):
+        try:
+            safetensors_io.run(module.main)
+        except SystemExit as end:
+            code = end.code
+    # A text as the code is what Python prints before it ends with 1.
+    return (1, code.splitlines()) if isinstance(code, str) else (code or 0, talk.getvalue().splitlines())
+
+
+def check_bad_input(code, parts, program, arguments):
+    found, lines = run_tool(program, arguments)
+    last = lines[-1] if lines else ""
+    right = (found == code and last.startswith(program + ": ") and all(part in last for part in parts)
+             and (code == 2 or len(lines) == 1))  # wrong usage is shown the right one first
+    print(f"{'ok' if right else 'WRONG':5}  exit {found}: {last}")
+    return right
+
+
+def check_process(folder):
+    """One of them as a program."""
+    result = subprocess.run([sys.executable, root / "tools" / "dump_lesson.py", folder / "none.pt", "--source", "1",
+                             "--out", folder / "o"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            check=False)
+    right = result.returncode == 1 and result.stdout == "" and result.stderr.count("\n") == 1
+    print(f"{'ok' if right else 'WRONG':5}  as a program: exit {result.returncode}: {result.stderr}", end="")
+    return right
+
+
 def main():
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
@@ -183,6 +320,9 @@ def main():
         dump_theirs(folder / "theirs.safetensors")
         results = [check_equal(folder, core) for core in ("fused", "explicit")]
         results += [check_plant(folder, *plant) for plant in PLANTS]
+        results.append(check_order(folder, "causal mask missing", "dec.0.self_attn.weights", causal(lambda ones: ones)))
+        results += [check_bad_input(*case) for case in bad_inputs(folder)]
+        results.append(check_process(folder))
     return 0 if all(results) else 1
 
 

@@ -5,6 +5,7 @@
  */
 #include "kernels/gemm.h"
 #include "models.h"
+#include "scarce.h"
 
 #include "base/memory.h"
 
@@ -105,28 +106,6 @@ static void the_counter_counts(void **state) {
 
 /* ---- memory that runs out ---- */
 
-static struct {
-    long left; /* calls that still succeed */
-    long held; /* blocks that were not released */
-} budget;
-
-static void *allocate(size_t bytes) {
-    if (budget.left-- <= 0) return NULL;
-    budget.held++;
-    return malloc(bytes);
-}
-
-static void *reallocate(void *old, size_t bytes) {
-    if (budget.left-- <= 0) return NULL;
-    budget.held += old == NULL;
-    return realloc(old, bytes);
-}
-
-static void release(void *memory) {
-    budget.held--;
-    free(memory);
-}
-
 /* A dump, compared with itself, and the stage checks that train nothing. */
 static ch_status see_through(const ch_model *model, const ch_recipe *recipe, ch_sequence source, ch_error *error) {
     static const char *const stage[] = {"data", "shapes", "initial-loss", "masking"};
@@ -145,7 +124,8 @@ static ch_status see_through(const ch_model *model, const ch_recipe *recipe, ch_
 }
 
 /* All that a program does in memory: train a step, evaluate, decode, look, see through it. */
-static ch_status use_everything(ch_error *error) {
+static ch_status use_everything(void *context, ch_error *error) {
+    (void)context;
     static const int token[] = {3, 1, 4};
     ch_recipe *recipe = NULL;
     ch_trainer *trainer = NULL;
@@ -178,24 +158,7 @@ static ch_status use_everything(ch_error *error) {
 
 static void memory_that_runs_out_is_said(void **state) {
     (void)state;
-    long n = 0, failures = 0;
-    ch_status status = CH_NO_MEMORY;
-    for (; status != CH_OK && n < 10000; n++) {
-        ch_error error = {0};
-        ch_set_allocator(allocate, reallocate, release);
-        budget.left = n;
-        budget.held = 0;
-        status = use_everything(&error);
-        long held = budget.held;
-        ch_set_allocator(NULL, NULL, NULL);
-        assert_int_equal(held, 0);
-        if (status == CH_OK) break;
-        failures++;
-        if (status != CH_NO_MEMORY || error.status != CH_NO_MEMORY || strlen(error.message) < 10)
-            fail_msg("call %ld failing: status %d, '%s'", n + 1, (int)status, error.message);
-    }
-    assert_int_equal(status, CH_OK);
-    assert_true(failures > 100);
+    assert_true(scarce_run("a program in memory", 1, use_everything, NULL, NULL) > 100);
 }
 
 int main(void) {

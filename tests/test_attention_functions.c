@@ -134,6 +134,24 @@ static void nothing_to_see(void **state) {
     assert_true(dk[2] == 0 && dk[3] == 0 && dv[2] == 0 && dv[3] == 0); /* nobody saw the second key */
 }
 
+/* What stands in a hidden key's row is nothing to the weights; its value is multiplied by 0, which no NaN survives
+ * unseen: so in PyTorch, and so the header says. */
+static void hidden_rows(void **state) {
+    (void)state;
+    static const float wild[] = {NAN, INFINITY, -INFINITY};
+    const ch_attention_sizes sizes = {1, 1, 2, 2, 1};
+    const float q[] = {1, 2};
+    const unsigned char mask[] = {1, 0, 1, 1}; /* the second key: hidden from the first query only */
+    float out[2], weights[4];
+    for (size_t i = 0; i < sizeof wild / sizeof *wild; i++) {
+        const float k[] = {1, wild[i]}, v[] = {5, 7}, good[] = {1, 1}, bad[] = {5, wild[i]};
+        assert_int_equal(ch_scaled_dot_product_attention(&sizes, q, k, v, mask, out, weights, NULL), CH_OK);
+        assert_true(weights[0] == 1 && weights[1] == 0 && out[0] == 5);
+        assert_int_equal(ch_scaled_dot_product_attention(&sizes, q, good, bad, mask, out, weights, NULL), CH_OK);
+        assert_true(weights[0] == 1 && weights[1] == 0 && isnan(out[0]));
+    }
+}
+
 static void unwanted_outputs(void **state) {
     (void)state;
     const ch_attention_sizes sizes = {1, 1, 1, 1, 1};
@@ -166,7 +184,7 @@ static void bad_sizes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scaled_dot_product), cmocka_unit_test(multi_head), cmocka_unit_test(nothing_to_see),
-        cmocka_unit_test(unwanted_outputs),   cmocka_unit_test(bad_sizes),
+        cmocka_unit_test(unwanted_outputs),   cmocka_unit_test(bad_sizes),  cmocka_unit_test(hidden_rows),
     };
     file = open_golden(CH_TEST_DATA "/attention_functions.safetensors");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,13 @@ static bool said(const char *part) {
     return false;
 }
 
+/* Whether a line holds a number so long that nobody reads it. */
+static bool digits_in_a_row(const char *line, size_t count) {
+    for (; *line; line++)
+        if (strspn(line, "0123456789") >= count) return true;
+    return false;
+}
+
 /* Small enough to be trained in a test. */
 static ch_recipe *small_recipe(void) {
     return recipe_of("d-model", "32", "heads", "2", "layers", "1", "d-ff", "64", "threads", "1", NULL);
@@ -77,6 +84,9 @@ static void table(void **state) {
         assert_string_equal(ch_check_stage(i)->name, stages[i]);
         assert_true(strlen(ch_check_stage(i)->help) > 0);
     }
+    static const bool needs_task[] = {true, false, true, false, false, true};
+    for (size_t i = 0; i < 6; i++) assert_int_equal(ch_check_needs_task(stages[i]), needs_task[i]);
+    assert_false(ch_check_needs_task("masks"));
     assert_null(ch_check_stage(6));
     assert_null(ch_check_stage(600));
     ch_recipe *recipe = small_recipe();
@@ -214,6 +224,11 @@ static void initial_loss_of_models(void **state) {
     passes(fresh, untrained, "initial-loss", "no better than fresh weights");
     scale(tiny, "generator.weight", -1);
     fails(recipe, tiny, "initial-loss", "worse than fresh weights");
+    scale(tiny, "generator.weight", 1e30);
+    fails(recipe, tiny, "initial-loss", "worse than fresh weights");
+    assert_non_null(strstr(result.figure, "e+3")); /* not thirty digits */
+    assert_false(digits_in_a_row(result.figure, 9));
+    for (int i = 0; i < watched->lines; i++) assert_false(digits_in_a_row(watched->line[i], 9));
     ch_model_free(tiny);
     ch_model_free(untrained);
     ch_recipe_free(recipe);
@@ -306,6 +321,10 @@ static void generalisation_trains(void **state) {
     fails(recipe, NULL, "generalisation", "expected 495 or more");
     assert_int_equal(watched->steps, 30);
     assert_true(said("trained first: 30 steps, loss 2.") || said("trained first: 30 steps, loss 3."));
+    set_option(recipe, "steps", "1");
+    check(recipe, NULL, "generalisation");
+    assert_true(said("trained first: 1 step, loss "));
+    set_option(recipe, "steps", "30");
     set_option(recipe, "lr", "1e6");
     set_option(recipe, "warmup", "0");
     set_option(recipe, "clip", "0");

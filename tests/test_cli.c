@@ -54,6 +54,10 @@ static const struct wrong wrongs[] = {
     {"eval \"$M\" --task reverse --examples 0", {"--examples", "'0'"}},
     {"look \"$M\"", {"--source is missing"}},
     {"look \"$M\" --source ''", {"--source is empty"}},
+    {"look \"$M\" --source '7 x'", {"--source: word 2, 'x'", "0 to 9"}},
+    {"look \"$M\" --source '7 12'", {"--source: word 2, '12'", "0 to 9"}},
+    {"look \"$M\" --source '0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0'",
+     {"--source: expected 1 to 24 tokens, found 25"}},
     {"look \"$M\" --source 7 --layer 2", {"--layer", "from 0 to", "'2'"}},
     {"look \"$M\" --source 7 --head 2", {"--head", "from 0 to 1", "'2'"}},
     {"look \"$M\" --source 7 --colour red", {"--colour", "auto, always or never", "'red'"}},
@@ -85,8 +89,6 @@ static void test_failures(void **state) {
     holds(last.err, "none");
     assert_int_equal(run("\"$C\" train --out \"$D/x\" --recipe \"$D/none.json\""), 1);
     holds(last.err, "none.json");
-    assert_int_equal(run("\"$C\" look \"$M\" --source '7 x'"), 1);
-    holds(last.err, "--source: word 2, 'x'");
     assert_int_equal(run("\"$C\" look \"$M\" --source 7 --out \"$D/map.gif\""), 2);
     holds(last.err, ".gif");
     assert_int_equal(run("\"$C\" train reverse --out /dev/null/x --steps 1"), 1);

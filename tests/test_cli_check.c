@@ -32,7 +32,7 @@ static void check_of_a_recipe(void **state) {
     assert_int_equal(run("\"$C\" check " SMALL "--steps 3 --threads 1"), 1); /* three steps teach nothing */
     assert_memory_equal(last.out, "clearhead 0.1.0, reverse, fresh weights (D 32, H 2, F 64, L 1, V 13, ", 69);
     holds(last.out, "22,637 parameters), seed 0, philox, fused attention, ");
-    holds(last.out, ", 1 threads\noptions: --d-model 32 --heads 2 --d-ff 64 --layers 1 --steps 3 --threads 1\n");
+    holds(last.out, ", 1 thread\noptions: --d-model 32 --heads 2 --d-ff 64 --layers 1 --steps 3 --threads 1\n");
     static const char *const passed[] = {"data", "shapes", "initial-loss", "masking", "overfit"};
     for (size_t i = 0; i < 5; i++) {
         char line[64];
@@ -57,6 +57,10 @@ static void check_of_named_stages(void **state) {
     holds(last.out, "(2, 11, 10) (2, 6, 5)");
     holds(last.out, "\n      token 10 changed: logits before it move by 0, ");
     lacks(last.out, "overfit");
+    assert_int_equal(run("\"$C\" check data shapes data --batch-size 1 " SMALL), 0); /* each once */
+    assert_int_equal(count_of("\nPASS  "), 2);
+    holds(last.out, "PASS  data            1 example: targets are ");
+    holds(last.out, "\n2 of 2 stages passed\n");
     assert_int_equal(run("printf '{\"d-model\": 36, \"heads\": 3}' >\"$D/r.json\"; "
                          "\"$C\" check shapes --recipe \"$D/r.json\" --layers 1; rm \"$D/r.json\""),
                      0);
@@ -73,6 +77,13 @@ static void check_of_a_model(void **state) {
     assert_int_equal(run("\"$C\" check --model \"$M\" --task copy --max-len 8 generalisation"), 1);
     holds(last.out, "FAIL  generalisation");
     holds(last.out, "expected copying");
+    /* Where the verdict does not depend on the task, nobody has to say it. */
+    assert_int_equal(run("\"$C\" check --model \"$M\" --max-len 8 shapes masking overfit"), 0);
+    holds(last.out, "clearhead 0.1.0, task unknown, ");
+    holds(last.out, "\n3 of 3 stages passed\n");
+    assert_int_equal(run("\"$C\" check --model \"$M\" shapes initial-loss"), 2);
+    holds(last.err, "does not say what it was trained on: give --task");
+    assert_string_equal(last.out, "");
     /* A model that says what it was trained on needs no task. */
     assert_int_equal(run("\"$C\" train copy --out \"$D/run\" --steps 2 --quiet " SMALL
                          "&& \"$C\" check --model \"$D/run\" data masking; rm -r \"$D/run\""),
@@ -219,6 +230,8 @@ static void compare_differences(void **state) {
     holds(last.out, "only in b.safetensors: grad.logits\n");
     holds(last.out, "0 differ, 0 have different shapes, 74 are missing\n");
     lacks(last.out, "first difference");
+    assert_int_equal(two_dumps("--source '3 1 4' --target '4 1 3'", "--source '3 1 4' --target '4 1 3'", ""), 0);
+    lacks(last.out, "order");
     assert_int_equal(
         two_dumps("--source '3 1 4' --target '4 1 3'", "--source '3 1 4' --target '4 2 3'", "--tolerance 1e9"), 0);
     assert_int_equal(two_dumps("--source '3 1 4'", "--source '3 1 4'", "--all --tolerance 0"), 0);
@@ -247,6 +260,40 @@ static void compare_as_json(void **state) {
     assert_int_equal(run("rm \"$D\"/*.safetensors"), 0);
 }
 
+/* One of a kind is singular. The header below has 54 bytes, 066. */
+static void compare_counts_one(void **state) {
+    (void)state;
+    run("cd \"$D\"; for x in a b; do printf '\\066\\0\\0\\0\\0\\0\\0\\0"
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}\\0\\0\\0'\"$x\" >$x.safetensors; done; "
+        "\"$C\" compare a.safetensors b.safetensors; rm *.safetensors");
+    holds(last.out, "; 1 differs, 0 have different shapes, 0 are missing\n");
+}
+
+/* Models state no order of computation, and the report says so. One that differs is singular. */
+static void compare_without_order(void **state) {
+    (void)state;
+    static const char *const sides[] = {"\"$M\" \"$D/run/model.safetensors\"", "\"$D/run/model.safetensors\" \"$M\""};
+    assert_int_equal(run("\"$C\" train reverse --out \"$D/run\" --steps 1 --quiet --max-positions 24 " SMALL), 0);
+    for (size_t i = 0; i < 2; i++) {
+        char script[256];
+        snprintf(script, sizeof script, "\"$C\" compare %s", sides[i]);
+        assert_int_equal(run(script), 1);
+        holds(last.out, "neither file states its order of computation; in the order of /");
+        holds(last.out, i ? "/run/model.safetensors:\nfirst difference: src_emb.weight (13, 32): worst at "
+                          : "/lesson_tiny_model.safetensors:\nfirst difference: src_emb.weight (13, 32): worst at ");
+    }
+    assert_int_equal(run("\"$C\" compare \"$M\" \"$D/run/model.safetensors\" --json; rm -r \"$D/run\""), 0);
+    json_t *report = parse_output();
+    assert_true(json_is_false(json_object_get(report, "ordered")));
+    json_decref(report);
+    run("cd \"$D\" && \"$C\" dump \"$M\" --source 3 --target 3 --out a.safetensors && "
+        "\"$C\" dump \"$M\" --source 3 --target 3 --attention explicit --out b.safetensors && "
+        "\"$C\" compare a.safetensors b.safetensors --json; rm *.safetensors");
+    report = parse_output();
+    assert_true(json_is_true(json_object_get(report, "ordered")));
+    json_decref(report);
+}
+
 /* ---- wrong usage, and files that are none --------------------------------------------------------- */
 
 static const struct {
@@ -265,12 +312,21 @@ static const struct {
     {"dump", 2, {"MODEL is missing"}},
     {"dump \"$M\"", 2, {"--source is missing"}},
     {"dump \"$M\" --source ''", 2, {"--source is empty"}},
-    {"dump \"$M\" --source '3 x'", 1, {"--source: word 2, 'x'"}},
-    {"dump \"$M\" --source 3 --target '3 <eos>'", 1, {"--target: word 2, '<eos>'"}},
+    {"dump \"$M\" --source '3 x'", 2, {"--source: word 2, 'x'"}},
+    {"dump \"$M\" --source '3 12'", 2, {"--source: word 2, '12'", "0 to 9"}},
+    {"dump \"$M\" --source 3 --target '3 <eos>'", 2, {"--target: word 2, '<eos>'"}},
+    {"dump \"$M\" --source 3 --target '0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0'",
+     2,
+     {"--target: expected 0 to 23 tokens, found 24"}},
+    {"dump \"$M\" --source 3 --show grad.logits", 2, {"--show grad.logits: there are gradients only with --backward"}},
+    {"dump \"$M\" --source 3 --show logit --out \"$D/none.safetensors\"", 2, {"no tensor 'logit'"}},
+    {"dump \"$M\" --source 3 --backward --show grad.logit", 2, {"did you mean 'grad.logits'"}},
     {"dump \"$M\" --source 3 --attention fussed", 2, {"--attention takes fused or explicit, not 'fussed'"}},
     {"dump \"$M\" --source 3 --show logit", 2, {"no tensor 'logit'", "did you mean 'logits'"}},
     {"dump \"$M\" --source 3 --out /dev/null/x", 1, {"/dev/null"}},
-    {"dump \"$M\" --source '0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0'", 1, {"25"}},
+    {"dump \"$M\" --source '0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0'",
+     2,
+     {"--source: expected 1 to 24 tokens, found 25"}},
     {"compare", 2, {"FILE is missing"}},
     {"compare \"$M\"", 2, {"compare takes two"}},
     {"compare \"$M\" \"$M\" \"$M\"", 2, {"compare takes at most 2 of FILE"}},
@@ -295,6 +351,7 @@ static void wrong_usage(void **state) {
     assert_string_equal(last.out, "");
     assert_int_equal(run("\"$C\" check --model \"$M\" --task reverse --max-len 30"), 2);
     holds(last.err, "data: max-len 30 needs 31 positions, and the model has 24");
+    assert_string_equal(last.out, "");
 }
 
 /* A full disk or a reader that left is no success. */
@@ -328,7 +385,8 @@ int main(void) {
         cmocka_unit_test(dump_lists),          cmocka_unit_test(dump_shows),
         cmocka_unit_test(dump_decodes),        cmocka_unit_test(compare_differences),
         cmocka_unit_test(compare_as_json),     cmocka_unit_test(wrong_usage),
-        cmocka_unit_test(output_fails),
+        cmocka_unit_test(output_fails),        cmocka_unit_test(compare_without_order),
+        cmocka_unit_test(compare_counts_one),
     };
     return cmocka_run_group_tests_name("check, dump and compare", tests, set_up, tear_down);
 }

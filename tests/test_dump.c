@@ -103,7 +103,7 @@ static void bad_dumps(void **state) {
     check_sentence(ch_dump(model, (ch_sequence){many, 25}, target, NULL, &tensors, &error), CH_FAILED, &error, "source",
                    "found 25", NULL);
     check_sentence(ch_dump(model, source, (ch_sequence){many, 24}, NULL, &tensors, &error), CH_FAILED, &error, "target",
-                   "at most 23", "found 24", NULL);
+                   "0 to 23", "found 24", NULL);
     check_sentence(ch_dump(model, source, (ch_sequence){special, 2}, NULL, &tensors, &error), CH_FAILED, &error,
                    "target: token 2 is 11", NULL);
     assert_int_equal(ch_dump(model, source, (ch_sequence){special, 2}, NULL, &tensors, NULL), CH_FAILED);
@@ -260,6 +260,79 @@ static void shapes_and_names(void **state) {
     pair_free(&pair);
 }
 
+/* ---- the order of computation --------------------------------------------------------------------- */
+
+/* A file of the dump's tensors the other way round, which states `order` unless that is NULL. */
+static ch_tensors *turned(const struct pair *pair, const char *order) {
+    const ch_tensors *from = pair->b;
+    const char *path = path_in(pair->folder, "turned.safetensors");
+    struct st_item *item = calloc(from->count, sizeof *item);
+    const struct st_pair metadata = {"order", order};
+    ch_error error;
+    for (size_t i = 0; i < from->count; i++) {
+        const struct named_tensor *t = &from->item[from->count - 1 - i];
+        item[i] = (struct st_item){.name = t->name, .rank = t->rank, .shape = t->shape, .data = t->value};
+    }
+    check_ok(st_write(path, item, from->count, &metadata, order ? 1 : 0, &error), &error);
+    free(item);
+    return open_tensors(path);
+}
+
+static void check_lead(const ch_tensors *a, const ch_tensors *b, const char *name) {
+    size_t count;
+    ch_comparison *rows = compare(a, b, &count);
+    assert_string_equal(first_that_differs(rows, count)->name, name);
+    assert_int_equal(count, ch_tensors_count(a));
+    ch_comparison_free(rows);
+}
+
+/* Whichever file states the order, and on whichever side it stands, the same tensor is the first. */
+static void order_is_followed(void **state) {
+    (void)state;
+    struct pair pair = pair_new();
+    assert_true(ch_tensors_ordered(pair.a) && ch_tensors_ordered(pair.b));
+    for (size_t i = 0; i < pair.a->count; i++) assert_string_equal(pair.a->item[i].name, pair.b->item[i].name);
+    tensors_find(pair.b, "memory")->value[0] += 1;
+    tensors_find(pair.b, "logits")->value[0] += 1;
+    ch_tensors *silent = turned(&pair, NULL), *partial = turned(&pair, "nothing\nlogits\n\nmemory\nlogits\n");
+    assert_false(ch_tensors_ordered(silent));
+    assert_string_equal(silent->item[silent->count - 1].name, "src.embedded");
+    check_lead(pair.a, silent, "memory");
+    check_lead(silent, pair.a, "memory");
+    assert_true(ch_tensors_ordered(partial));
+    assert_string_equal(partial->item[0].name, "logits");
+    assert_string_equal(partial->item[1].name, "memory");
+    assert_string_equal(partial->item[2].name, silent->item[0].name); /* what is not named keeps the header's order */
+    assert_int_equal(partial->count, silent->count);
+    check_lead(partial, pair.a, "logits"); /* both state one: that of the first */
+    check_lead(pair.a, partial, "memory");
+    pair.a->ordered = false;
+    check_lead(silent, pair.a, "logits");     /* neither does */
+    ch_tensors *foreign = turned(&pair, "C"); /* a key of somebody else's that names no tensor */
+    assert_false(ch_tensors_ordered(foreign));
+    ch_tensors_free(silent);
+    ch_tensors_free(partial);
+    ch_tensors_free(foreign);
+    pair_free(&pair);
+}
+
+/* If only b states an order, its rows lead: what only a has comes last. */
+static void order_of_b_leads(void **state) {
+    (void)state;
+    struct pair pair = pair_new();
+    tensors_find(pair.a, "src.embedded")->name[0] = 'x';
+    pair.a->ordered = false;
+    size_t count;
+    ch_comparison *rows = compare(pair.a, pair.b, &count);
+    assert_int_equal(count, pair.b->count + 1);
+    assert_string_equal(rows[0].name, "src.embedded");
+    assert_int_equal(rows[0].match, CH_MATCH_ONLY_B);
+    assert_string_equal(rows[count - 1].name, "xrc.embedded");
+    assert_int_equal(rows[count - 1].match, CH_MATCH_ONLY_A);
+    ch_comparison_free(rows);
+    pair_free(&pair);
+}
+
 /* ---- access --------------------------------------------------------------------------------------- */
 
 static void finding_and_reading(void **state) {
@@ -327,6 +400,8 @@ int main(void) {
         cmocka_unit_test(worst_element),
         cmocka_unit_test(special_values),
         cmocka_unit_test(shapes_and_names),
+        cmocka_unit_test(order_is_followed),
+        cmocka_unit_test(order_of_b_leads),
         cmocka_unit_test(finding_and_reading),
     };
     return cmocka_run_group_tests_name("dump", tests, NULL, NULL);

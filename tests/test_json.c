@@ -1,15 +1,13 @@
 /* base/json: what is accepted, what each refusal says, round trips, and life without memory. */
 #include "base/json.h"
 #include "base/memory.h"
+#include "scarce.h"
+#include "support.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct js_value *parse(const char *text) {
     struct js_value *value;
@@ -186,25 +184,6 @@ static void text_is_utf8(void **state) {
 
 /* ---- memory: every allocation fails once; nothing leaks and nothing breaks ---------------------- */
 
-static _Thread_local long live, until_failure;
-
-static void *count_allocate(size_t bytes) {
-    if (--until_failure == 0) return NULL;
-    live++;
-    return malloc(bytes);
-}
-
-static void *count_reallocate(void *old, size_t bytes) {
-    if (--until_failure == 0) return NULL;
-    if (!old) live++;
-    return realloc(old, bytes);
-}
-
-static void count_release(void *memory) {
-    live--;
-    free(memory);
-}
-
 /* Tokens end on the sizes at which a growing buffer overflows: 14 letters between quotes are 16 bytes. */
 static const char memory_text[] =
     "{\"encoder_layers\": 12345678901234567, \"abcdefghijklmn\": [0.123456789012345678, {\"k\": null}], "
@@ -237,19 +216,12 @@ static void memory_runs_out(void **state) {
     (void)state;
     static bool (*const work[])(void) = {parse_and_dump, build};
     for (size_t w = 0; w < 2; w++) {
-        ch_set_allocator(count_allocate, count_reallocate, count_release);
         long failures = 0;
-        do {
-            live = 0;
-            until_failure = ++failures;
-            bool ok = work[w]();
-            bool failed = until_failure <= 0;
-            ch_set_allocator(NULL, NULL, NULL);
-            assert_int_equal(live, 0);
-            assert_int_equal(ok, !failed);
-            if (ok) break;
-            ch_set_allocator(count_allocate, count_reallocate, count_release);
-        } while (failures < 1000);
+        for (bool ok = false; !ok && failures < 1000;) {
+            scarce_begin(++failures, true);
+            ok = work[w]();
+            assert_int_equal(scarce_end("JSON"), !ok);
+        }
         assert_in_range(failures, 10, 999); /* the memory really comes from there */
     }
 }

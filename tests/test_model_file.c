@@ -2,7 +2,7 @@
  * Model files: saved and opened bit for bit, other float types to their rounding, and a sentence for everything that a
  * file can have wrong. What is checked by the safetensors reader alone is in test_safetensors.c.
  */
-#include "models.h"
+#include "runs.h"
 
 #include "base/memory.h"
 #include "io/disk.h"
@@ -18,19 +18,11 @@ int disk_fsync(int descriptor) {
     return 0;
 }
 
-static char *folder;
 static char path[1024]; /* of the file at hand */
 
-static int make_folder(void **state) {
-    (void)state;
-    folder = make_temp_folder();
+static int set_up(void **state) {
+    make_folder(state);
     snprintf(path, sizeof path, "%s/m.safetensors", folder);
-    return 0;
-}
-
-static int drop_folder(void **state) {
-    (void)state;
-    remove_folder(folder);
     return 0;
 }
 
@@ -492,5 +484,5 @@ int main(void) {
         cmocka_unit_test(an_odd_width_without_a_config),
         cmocka_unit_test(heads_in_the_metadata),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, set_up, drop_folder);
 }

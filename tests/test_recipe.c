@@ -1,26 +1,12 @@
 /* Recipes: every row of the table at and beyond its limits, recipe files, and the checks that concern several options.
  */
-#include "models.h"
+#include "runs.h"
 
 #include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static char *folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = make_temp_folder();
-    return 0;
-}
-
-static int drop_folder(void **state) {
-    (void)state;
-    remove_folder(folder);
-    return 0;
-}
 
 /* ---- every row ---- */
 

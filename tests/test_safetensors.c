@@ -2,41 +2,25 @@
 #include "io/safetensors.h"
 #include "base/memory.h"
 #include "io/file.h"
+#include "runs.h"
+#include "scarce.h"
 
 #include <dirent.h>
-#include <ftw.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 /* ---- a folder of our own ------------------------------------------------------------------------ */
 
-static char folder[PATH_MAX], path[PATH_MAX + 8];
-
-static int remove_one(const char *name, const struct stat *info, int kind, struct FTW *place) {
-    (void)info, (void)kind, (void)place;
-    return remove(name);
-}
+static char path[PATH_MAX];
 
 static int make_scratch(void **state) {
-    (void)state;
-    const char *base = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/clearhead-st-XXXXXX", base ? base : "/tmp");
-    if (!mkdtemp(folder)) return -1;
+    make_folder(state);
     snprintf(path, sizeof path, "%s/m.st", folder);
     return 0;
-}
-
-static int remove_scratch(void **state) {
-    (void)state;
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 /* ---- files made by hand ------------------------------------------------------------------------- */
@@ -377,25 +361,6 @@ static void writing_fails_whole(void **state) {
 
 /* ---- memory: every allocation fails once -------------------------------------------------------- */
 
-static long live, until_failure;
-
-static void *count_allocate(size_t bytes) {
-    if (--until_failure == 0) return NULL;
-    live++;
-    return malloc(bytes);
-}
-
-static void *count_reallocate(void *old, size_t bytes) {
-    if (--until_failure == 0) return NULL;
-    if (!old) live++;
-    return realloc(old, bytes);
-}
-
-static void count_release(void *memory) {
-    live--;
-    free(memory);
-}
-
 static ch_status write_and_read(void) {
     const real data[2] = {1, 2};
     const struct st_item items[] = {{"encoder.layer0", NULL, 1, (const int64_t[]){2}, data},
@@ -421,20 +386,16 @@ static void memory_runs_out(void **state) {
     (void)state;
     long failures = 0;
     for (bool done = false; !done && failures < 1000;) {
-        live = 0;
-        until_failure = ++failures;
-        ch_set_allocator(count_allocate, count_reallocate, count_release);
+        scarce_begin(++failures, true);
         ch_status status = write_and_read();
-        ch_set_allocator(NULL, NULL, NULL);
-        done = until_failure > 0;
+        done = !scarce_end("a file");
         assert_int_equal(status, done ? CH_OK : CH_NO_MEMORY);
-        assert_int_equal(live, 0);
         assert_int_equal(entries(), access(path, F_OK) == 0 ? 1 : 0); /* no temporary file */
     }
     assert_in_range(failures, 10, 999);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_scratch, remove_scratch)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_scratch, drop_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { STRIDE = SANITIZED ? 11 : 1 }; /* the sanitizers are slow */
+
 /* No power cut is played here, and the disk is not waited for. */
 int disk_fsync(int descriptor) {
     (void)descriptor;
@@ -47,8 +49,8 @@ static ch_status open_it(void *path, ch_error *error) {
 static void opening(void **state) {
     (void)state;
     char *folder = tiny_run(), lesson[] = CH_TEST_DATA "/lesson_tiny_model.safetensors";
-    assert_true(scarce_run("opening a run", open_it, NULL, folder) > 50);
-    assert_true(scarce_run("opening a state_dict", open_it, NULL, lesson) > 50);
+    assert_true(scarce_run("opening a run", STRIDE, open_it, NULL, folder) > 50);
+    assert_true(scarce_run("opening a state_dict", STRIDE, open_it, NULL, lesson) > 50);
     remove_folder(folder);
 }
 
@@ -105,7 +107,7 @@ static void go_on(void *context) {
 static void training(void **state) {
     (void)state;
     struct training training = {make_temp_folder(), tiny_run(), tiny_recipe(), 0};
-    assert_true(scarce_run("training", train, go_on, &training) > 500);
+    assert_true(scarce_run("training", STRIDE, train, go_on, &training) > 500);
     check_same_file(training.folder, training.good, "model.safetensors");
     remove_folder(training.folder);
     remove_folder(training.good);
@@ -133,7 +135,7 @@ static void decoding(void **state) {
     (void)state;
     ch_recipe *recipe = tiny_recipe();
     ch_model *model = model_of(recipe);
-    assert_true(scarce_run("decoding", decode, NULL, model) > 5);
+    assert_true(scarce_run("decoding", STRIDE, decode, NULL, model) > 5);
     ch_model_free(model);
     ch_recipe_free(recipe);
 }
@@ -182,7 +184,7 @@ static ch_status draw(void *folder, ch_error *error) {
 static void figures(void **state) {
     (void)state;
     char *folder = tiny_run();
-    assert_true(scarce_run("figures", draw, NULL, folder) > 500);
+    assert_true(scarce_run("figures", STRIDE, draw, NULL, folder) > 500);
     remove_folder(folder);
 }
 

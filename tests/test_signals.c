@@ -3,59 +3,11 @@
  * memory, their squares add up to the log's gradient norm, training is the same with and without them, and a resumed
  * run's file equals an uninterrupted one's.
  */
-#include "models.h"
-
-#include "base/json.h"
+#include "runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static char *folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = make_temp_folder();
-    return 0;
-}
-
-static int drop_folder(void **state) {
-    (void)state;
-    remove_folder(folder);
-    return 0;
-}
-
-static ch_recipe *small_recipe(const char *signals) {
-    return recipe_of("d-model", "8", "heads", "2", "d-ff", "12", "layers", "1", "max-positions", "12", "batch-size",
-                     "5", "steps", "10", "warmup", "4", "lr", "0.01", "log-every", "3", "save-every", "4", "validation",
-                     "7", "log-gradients", signals, NULL);
-}
-
-static char *whole_run(const char *name, const ch_recipe *recipe) {
-    char *run = strdup(path_in(folder, name));
-    ch_trainer *trainer = trainer_of(recipe, run);
-    ch_error error;
-    check_ok(ch_trainer_run(trainer, NULL, NULL, &error), &error);
-    ch_trainer_free(trainer);
-    return run;
-}
-
-static struct js_value *next_line(char **at) {
-    char *end = strchr(*at, '\n');
-    assert_non_null(end);
-    struct js_value *line;
-    ch_error error;
-    check_ok(js_parse(*at, (size_t)(end - *at), "gradients", &line, &error), &error);
-    *at = end + 1;
-    return line;
-}
-
-static double number_of(const struct js_value *object, const char *key) {
-    double value;
-    ch_error error;
-    check_ok(js_double(js_find(object, key), "gradients", key, &value, &error), &error);
-    return value;
-}
 
 static double norm_of(const real *a, const real *b, size_t count) {
     double sum = 0;
@@ -96,7 +48,7 @@ static void check_line(const struct js_value *line, const ch_trainer *trainer, c
 
 static void norms_are_those_of_gradients_and_changes(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("on");
+    ch_recipe *recipe = run_recipe("log-gradients", "on");
     char *run = whole_run("norms", recipe);
     size_t size;
     char *log = file_bytes(path_in(run, "gradients.jsonl"), &size), *at = log;
@@ -122,7 +74,7 @@ static void norms_are_those_of_gradients_and_changes(void **state) {
 
 static void training_is_the_same_with_and_without(void **state) {
     (void)state;
-    ch_recipe *on = small_recipe("on"), *off = small_recipe("off");
+    ch_recipe *on = run_recipe("log-gradients", "on"), *off = run_recipe("log-gradients", "off");
     char *with = whole_run("with", on), *without = whole_run("without", off);
     assert_true(is_there(with, "gradients.jsonl"));
     assert_false(is_there(without, "gradients.jsonl"));
@@ -155,7 +107,7 @@ static void append(const char *path, const char *text) {
 /* Stopped at any step, with lines behind the checkpoint as a killed run leaves them. */
 static void resumed_is_uninterrupted(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("on");
+    ch_recipe *recipe = run_recipe("log-gradients", "on");
     char *whole = whole_run("whole", recipe);
     for (int64_t step = 1; step < 10; step++) {
         char name[32], says[64], stale[64];
@@ -181,7 +133,7 @@ static void resumed_is_uninterrupted(void **state) {
 
 static void it_cannot_change_on_the_way(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("off"), *changes = small_recipe("on");
+    ch_recipe *recipe = run_recipe("log-gradients", "off"), *changes = run_recipe("log-gradients", "on");
     char *run = whole_run("fixed", recipe);
     static const char *const changed[] = {"log-gradients"};
     ch_trainer *trainer;

@@ -2,9 +2,8 @@
  * Runs in their folder: what a run leaves there, stopping and resuming to the same bits, what is refused, what a
  * damaged checkpoint says, and the sentence for a step that is not finite.
  */
-#include "models.h"
+#include "runs.h"
 
-#include "base/json.h"
 #include "base/memory.h"
 #include "io/disk.h"
 
@@ -18,39 +17,6 @@
 int disk_fsync(int descriptor) {
     (void)descriptor;
     return 0;
-}
-
-static char *folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = make_temp_folder();
-    return 0;
-}
-
-static int drop_folder(void **state) {
-    (void)state;
-    remove_folder(folder);
-    return 0;
-}
-
-static ch_recipe *small_recipe(const char *rng) {
-    return recipe_of("d-model", "8", "heads", "2", "d-ff", "12", "layers", "1", "max-positions", "12", "batch-size",
-                     "5", "steps", "10", "warmup", "4", "lr", "0.01", "log-every", "3", "save-every", "4", "validation",
-                     "7", "rng", rng, NULL);
-}
-
-static void finish_run(ch_trainer *trainer) {
-    ch_error error;
-    check_ok(ch_trainer_run(trainer, NULL, NULL, &error), &error);
-    ch_trainer_free(trainer);
-}
-
-/* A whole run in <folder>/<name>. */
-static char *whole_run(const char *name, const ch_recipe *recipe) {
-    char *run = strdup(path_in(folder, name));
-    finish_run(trainer_of(recipe, run));
-    return run;
 }
 
 static ch_trainer *resumed(const char *run) {
@@ -81,24 +47,6 @@ static void check_same_run(const char *a, const char *b, const char *step) {
 
 /* ---- what a run leaves ---- */
 
-static double number_of(const struct js_value *line, const char *key) {
-    double value;
-    ch_error error;
-    check_ok(js_double(js_find(line, key), "log", key, &value, &error), &error);
-    return value;
-}
-
-/* Takes one line and moves behind it. */
-static struct js_value *next_line(char **at) {
-    char *end = strchr(*at, '\n');
-    assert_non_null(end);
-    struct js_value *line;
-    ch_error error;
-    check_ok(js_parse(*at, (size_t)(end - *at), "log", &line, &error), &error);
-    *at = end + 1;
-    return line;
-}
-
 static void check_log_line(char **at, int64_t step, bool validated) {
     struct js_value *line = next_line(at);
     assert_true(number_of(line, "schema") == 1 && number_of(line, "step") == (double)step);
@@ -124,7 +72,7 @@ static bool recipe_is_there_first(const ch_step *step, void *run) {
 
 static void a_run_leaves_all_of_itself(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("philox");
+    ch_recipe *recipe = run_recipe("rng", "philox");
     char run[1024];
     snprintf(run, sizeof run, "%s/deep/er/run", folder); /* folders above are made, too */
     ch_trainer *trainer = trainer_of(recipe, run);
@@ -171,7 +119,7 @@ static int best_of_log(const char *run) {
 /* A rate at which training gets worse: the result is an earlier step's model, and of the checkpoints two stay. */
 static void the_best_checkpoint_is_the_result(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("philox");
+    ch_recipe *recipe = run_recipe("rng", "philox");
     set_option(recipe, "lr", "0.5");
     set_option(recipe, "warmup", "8");
     set_option(recipe, "save-every", "1");
@@ -198,7 +146,7 @@ static void the_best_checkpoint_is_the_result(void **state) {
 /* In memory the same happens, and nothing is written. */
 static void a_run_without_a_folder(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("philox");
+    ch_recipe *recipe = run_recipe("rng", "philox");
     char *run = whole_run("with", recipe);
     ch_trainer *trainer = trainer_of(recipe, NULL);
     ch_error error;
@@ -228,7 +176,7 @@ static void stop_after(ch_trainer *trainer, int64_t step) {
 }
 
 static void check_stops(const char *rng) {
-    ch_recipe *recipe = small_recipe(rng);
+    ch_recipe *recipe = run_recipe("rng", rng);
     char name[32];
     snprintf(name, sizeof name, "%s-whole", rng);
     char *whole = whole_run(name, recipe), *stopped;
@@ -259,7 +207,7 @@ static void stopped_and_resumed_is_uninterrupted(void **state) {
 /* Wanting to stop at the last step is not stopping. */
 static void stopping_at_the_end(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("philox");
+    ch_recipe *recipe = run_recipe("rng", "philox");
     char *run = strdup(path_in(folder, "last"));
     ch_trainer *trainer = trainer_of(recipe, run);
     int64_t last = 10;
@@ -273,7 +221,7 @@ static void stopping_at_the_end(void **state) {
 
 static void steps_can_be_extended(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("philox"), *longer = small_recipe("philox");
+    ch_recipe *recipe = run_recipe("rng", "philox"), *longer = run_recipe("rng", "philox");
     set_option(recipe, "validation", "0");
     set_option(longer, "validation", "0");
     set_option(longer, "steps", "13");
@@ -307,7 +255,7 @@ static void check_resume(const char *run, const ch_recipe *changes, const char *
 
 static void changes_that_are_refused(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("philox"), *other = small_recipe("torch");
+    ch_recipe *recipe = run_recipe("rng", "philox"), *other = run_recipe("rng", "torch");
     char *run = whole_run("fixed", recipe);
     set_option(other, "d-model", "16");
     set_option(other, "steps", "9");
@@ -325,7 +273,7 @@ static void changes_that_are_refused(void **state) {
 }
 
 static void check_new(const char *run, const char *says, const char *more) {
-    ch_recipe *recipe = small_recipe("philox");
+    ch_recipe *recipe = run_recipe("rng", "philox");
     ch_trainer *trainer = (ch_trainer *)1;
     ch_error error;
     check_sentence(ch_trainer_new(recipe, run, &trainer, &error), CH_FAILED, &error, says, more, NULL);
@@ -336,7 +284,7 @@ static void check_new(const char *run, const char *says, const char *more) {
 
 static void folders_that_are_refused(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("philox");
+    ch_recipe *recipe = run_recipe("rng", "philox");
     char *run = whole_run("taken", recipe);
     check_new(run, run, "already holds a run (recipe.json is there): continue it with --resume");
     unlink(path_in(run, "recipe.json")); /* any trace of a run will do */
@@ -363,7 +311,7 @@ static void folders_that_are_refused(void **state) {
 /* Two that train in one folder would write into each other's checkpoints. */
 static void a_run_is_locked(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("philox");
+    ch_recipe *recipe = run_recipe("rng", "philox");
     const char *run = path_in(folder, "locked");
     ch_trainer *first = trainer_of(recipe, run);
     check_resume(run, NULL, NULL, CH_FAILED, "locked: another process is training in it", "");
@@ -386,7 +334,7 @@ static void check_damaged(const char *run, const char *name, const void *bytes, 
 
 static void damaged_checkpoints_are_refused(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("torch");
+    ch_recipe *recipe = run_recipe("rng", "torch");
     char *run = whole_run("damaged", recipe);
     static const char *const names[] = {"checkpoints/10/model.safetensors", "checkpoints/10/trainer.safetensors"};
     for (int n = 0; n < 2; n++) {
@@ -400,7 +348,7 @@ static void damaged_checkpoints_are_refused(void **state) {
     check_damaged(run, "checkpoints/latest", "", 0, "is empty");
     check_damaged(run, "checkpoints/latest", "11\n", 3, "11");
     check_damaged(run, "recipe.json", "{", 1, "recipe.json");
-    ch_recipe *other_heads = small_recipe("torch"); /* as many numbers, another model */
+    ch_recipe *other_heads = run_recipe("rng", "torch"); /* as many numbers, another model */
     set_option(other_heads, "heads", recipe->heads == 1 ? "2" : "1");
     char *json = ch_recipe_json(other_heads);
     check_damaged(run, "recipe.json", json, strlen(json), "is not the model of this run's recipe.json");
@@ -445,7 +393,7 @@ static void check_trainer_file(const char *run, const char *step, const char *be
 
 static void impossible_checkpoints_are_refused(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("torch");
+    ch_recipe *recipe = run_recipe("rng", "torch");
     char *run = whole_run("impossible", recipe);
     check_trainer_file(run, "ten", "10", 5, "its step");
     check_trainer_file(run, "-1", "10", 5, "its step");
@@ -482,7 +430,7 @@ static void check_failed_step(ch_trainer *trainer, const char *says, const char 
 }
 
 static void check_poison(const char *rng, const char *attention, const char *name, real poison, const char *culprit) {
-    ch_recipe *recipe = small_recipe(rng);
+    ch_recipe *recipe = run_recipe("rng", rng);
     set_option(recipe, "attention", attention);
     ch_trainer *trainer = trainer_of(recipe, NULL);
     take_steps(trainer, 2);
@@ -511,7 +459,7 @@ static void the_first_tensor_is_named(void **state) {
 /* The run after the failed steps is that without them. */
 static void a_failed_step_leaves_no_trace(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("torch");
+    ch_recipe *recipe = run_recipe("rng", "torch");
     ch_trainer *clean = trainer_of(recipe, NULL), *hurt = trainer_of(recipe, NULL);
     take_steps(clean, 5);
     take_steps(hurt, 2);
@@ -529,7 +477,7 @@ static void a_failed_step_leaves_no_trace(void **state) {
 /* A run whose numbers leave float's range stops with the sentence that says what may help. */
 static void a_run_that_overflows(void **state) {
     (void)state;
-    ch_recipe *recipe = small_recipe("philox");
+    ch_recipe *recipe = run_recipe("rng", "philox");
     ch_trainer *trainer = trainer_of(recipe, path_in(folder, "huge"));
     *values_of(trainer->model, "dec.0.n2.weight") = IN_DOUBLE ? RC(1.7e308) : RC(3.3e38);
     ch_error error;

@@ -5,7 +5,7 @@
  * bytes as a run that nothing happened to.
  */
 #include "io/disk.h"
-#include "models.h"
+#include "runs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -70,30 +70,23 @@ int disk_rename(const char *from, const char *to) {
 
 /* ---- runs ---- */
 
-static char *folder, *whole;
+static char *whole;
 static ch_recipe *recipe;
 
 /* One thread: a fork has no other. Two checkpoints, of which the latest and the best stay. */
 static int set_up(void **state) {
-    (void)state;
-    folder = make_temp_folder();
+    make_folder(state);
     recipe = recipe_of("d-model", "4", "heads", "1", "d-ff", "4", "layers", "1", "max-positions", "6", "max-len", "5",
                        "min-len", "2", "batch-size", "2", "steps", "2", "save-every", "1", "log-every", "1", "threads",
                        "1", "validation", "3", "lr", "0.01", "warmup", "0", "rng", "torch", NULL);
-    whole = strdup(path_in(folder, "whole"));
-    ch_trainer *trainer = trainer_of(recipe, whole);
-    ch_error error;
-    check_ok(ch_trainer_run(trainer, NULL, NULL, &error), &error);
-    ch_trainer_free(trainer);
+    whole = whole_run("whole", recipe);
     return 0;
 }
 
 static int tear_down(void **state) {
-    (void)state;
     ch_recipe_free(recipe);
-    remove_folder(folder);
     free(whole);
-    return 0;
+    return drop_folder(state);
 }
 
 /* A whole run as a user starts it. */

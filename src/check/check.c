@@ -15,6 +15,12 @@ const ch_variant *ch_check_stage(size_t i) {
     return i < sizeof stages / sizeof *stages && stages[i] ? &stages[i]->variant : NULL;
 }
 
+bool ch_check_needs_task(const char *name) {
+    for (size_t i = 0; stages[i]; i++)
+        if (strcmp(stages[i]->variant.name, name) == 0) return stages[i]->needs_task;
+    return false;
+}
+
 /* ---- what a stage says ---- */
 
 static void tell(const struct check *check, bool detail, const char *format, va_list arguments) {
@@ -49,6 +55,15 @@ ch_status check_result(struct check *check, bool passed, const char *format, ...
 
 bool check_step(const struct check *check, const ch_step *step) {
     return !check->watch || !check->watch->step || check->watch->step(step, check->watch->context);
+}
+
+struct check_number check_number(double x, int digits) {
+    struct check_number number;
+    if (fabs(x) < 1e6)
+        snprintf(number.text, sizeof number.text, "%.*f", digits, x);
+    else
+        snprintf(number.text, sizeof number.text, "%.3g", x);
+    return number;
 }
 
 void check_tokens(const ch_vocab *vocab, ch_sequence sequence, char *out, size_t size) {

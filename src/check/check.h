@@ -20,6 +20,7 @@ struct check {
 struct stage {
     ch_variant variant;
     bool wants_model; /* where none is given, it gets one with fresh weights */
+    bool needs_task;  /* its verdict depends on the task that the model was trained on */
     ch_status (*run)(struct check *check, ch_error *error);
 };
 
@@ -33,6 +34,12 @@ void check_detail(const struct check *check, const char *format, ...) __attribut
 ch_status check_result(struct check *check, bool passed, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Tells the watch of a step; false: stop. */
 bool check_step(const struct check *check, const ch_step *step);
+
+/* A number for a line: fixed digits behind the point, "2.5649"; "1.23e+40" where they would only be long. */
+struct check_number {
+    char text[32];
+};
+struct check_number check_number(double x, int digits);
 
 /* The tokens of a sequence as text, cut with "..." where they do not fit. */
 void check_tokens(const ch_vocab *vocab, ch_sequence sequence, char *out, size_t size);

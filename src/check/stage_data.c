@@ -112,11 +112,13 @@ static ch_status judge(struct check *check, const ch_examples *examples) {
         tokens += examples->source_length[i];
         if (examples->source_length[i] > longest) longest = examples->source_length[i];
     }
-    return check_result(check, true,
-                        "%d examples: targets are <sos>, %s, <eos>; no <pad> in any (a padded tensor would add %lld to "
-                        "%lld source tokens)",
-                        examples->count, expectation ? expectation->words : "an answer that no rule is known for",
-                        longest * examples->count - tokens, tokens);
+    return check_result(
+        check, true,
+        "%d example%s: targets are <sos>, %s, <eos>; no <pad> in any (a padded tensor would add %lld to "
+        "%lld source token%s)",
+        examples->count, examples->count == 1 ? "" : "s",
+        expectation ? expectation->words : "an answer that no rule is known for", longest * examples->count - tokens,
+        tokens, tokens == 1 ? "" : "s");
 }
 
 static ch_status run(struct check *check, ch_error *error) {
@@ -131,5 +133,6 @@ static ch_status run(struct check *check, ch_error *error) {
 
 const struct stage stage_data = {
     .variant = {"data", "five examples to read; answers, special tokens and padding by rule"},
+    .needs_task = true,
     .run = run,
 };

@@ -34,8 +34,9 @@ static ch_status train(const struct check *check, ch_trainer **trainer, ch_error
     ch_status status = ch_trainer_new(check->recipe, NULL, trainer, error);
     if (status == CH_OK) status = ch_trainer_run(*trainer, each_step, &course, error);
     if (status == CH_OK)
-        check_line(check, "trained first: %lld steps, loss %.4f to %.4f", (long long)course.last.steps,
-                   course.first.loss, course.last.loss);
+        check_line(check, "trained first: %lld step%s, loss %s to %s", (long long)course.last.steps,
+                   course.last.steps == 1 ? "" : "s", check_number(course.first.loss, 4).text,
+                   check_number(course.last.loss, 4).text);
     return status;
 }
 
@@ -141,5 +142,6 @@ static ch_status run(struct check *check, ch_error *error) {
 
 const struct stage stage_generalisation = {
     .variant = {"generalisation", "500 fresh sequences are answered, and cross-attention shows the task's alignment"},
+    .needs_task = true,
     .run = run,
 };

@@ -78,11 +78,12 @@ static void explain(const struct check *check, const struct measure *m, const st
     double offset = m->sigma * m->sigma / 2;
     check_line(check, "ln V = %.4f for V = %d: what a model that knows nothing pays", b->uniform, vocab);
     check_line(check,
-               "logits deviate by sigma = %.2f (the initialisation predicts %.2f); sigma^2/2 = %.2f, ln V + "
-               "sigma^2/2 = %.2f",
-               m->sigma, b->sigma, offset, b->uniform + offset);
-    check_line(check, "fresh weights lie within %.2f to %.2f; the lesson's band, for V = 13: 2.5 to 3.5", b->low,
-               b->high);
+               "logits deviate by sigma = %s (the initialisation predicts %s); sigma^2/2 = %s, ln V + "
+               "sigma^2/2 = %s",
+               check_number(m->sigma, 2).text, check_number(b->sigma, 2).text, check_number(offset, 2).text,
+               check_number(b->uniform + offset, 2).text);
+    check_line(check, "fresh weights lie within %s to %s; the lesson's band, for V = 13: 2.5 to 3.5",
+               check_number(b->low, 2).text, check_number(b->high, 2).text);
 }
 
 /* A model of which nobody knows how far it was trained: everything below ln V was learned. */
@@ -91,12 +92,12 @@ static ch_status judge_model(struct check *check, const struct measure *m, const
         return check_result(check, true, "loss %.4f, far below ln V = %.4f: this model is trained, so that is right",
                             m->loss, b->uniform);
     if (m->loss <= b->high)
-        return check_result(check, true, "loss %.4f, within %.2f to %.2f: no better than fresh weights", m->loss,
-                            b->low, b->high);
+        return check_result(check, true, "loss %s, within %s to %s: no better than fresh weights",
+                            check_number(m->loss, 4).text, check_number(b->low, 2).text, check_number(b->high, 2).text);
     return check_result(check, false,
-                        "loss %.4f, above %.2f: worse than fresh weights; is it another task, or an output layer that "
+                        "loss %s, above %s: worse than fresh weights; is it another task, or an output layer that "
                         "is wrong?",
-                        m->loss, b->high);
+                        check_number(m->loss, 4).text, check_number(b->high, 2).text);
 }
 
 static ch_status judge(struct check *check, const struct measure *m) {
@@ -104,10 +105,12 @@ static ch_status judge(struct check *check, const struct measure *m) {
     explain(check, m, &b);
     if (!check->fresh) return judge_model(check, m, &b);
     if (m->loss >= b.low && m->loss <= b.high)
-        return check_result(check, true, "loss %.4f, expected %.2f to %.2f", m->loss, b.low, b.high);
+        return check_result(check, true, "loss %s, expected %s to %s", check_number(m->loss, 4).text,
+                            check_number(b.low, 2).text, check_number(b.high, 2).text);
     const char *why =
         m->loss < b.low ? "are labels leaking into the input?" : "is the output layer or the initialisation wrong?";
-    return check_result(check, false, "loss %.4f, expected %.2f to %.2f: %s", m->loss, b.low, b.high, why);
+    return check_result(check, false, "loss %s, expected %s to %s: %s", check_number(m->loss, 4).text,
+                        check_number(b.low, 2).text, check_number(b.high, 2).text, why);
 }
 
 static ch_status measure_batch(struct check *check, const struct ch_examples *examples, ch_error *error) {
@@ -138,5 +141,6 @@ static ch_status run(struct check *check, ch_error *error) {
 const struct stage stage_initial_loss = {
     .variant = {"initial-loss", "the loss of fresh weights is what ln V and the initialisation predict"},
     .wants_model = true,
+    .needs_task = true,
     .run = run,
 };

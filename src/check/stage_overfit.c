@@ -87,9 +87,9 @@ static void explain(const struct check *check, double dropout, double loss) {
                    loss);
     else
         check_line(check,
-                   "dropout must be off: at %g the same %d steps stall at a loss of %.4f (mean of the last %d), since "
+                   "dropout must be off: at %g the same %d steps stall at a loss of %s (mean of the last %d), since "
                    "every step sees another thinned model",
-                   dropout, STEPS, loss, TAIL);
+                   dropout, STEPS, check_number(loss, 4).text, TAIL);
 }
 
 static ch_status run(struct check *check, ch_error *error) {
@@ -105,8 +105,9 @@ static ch_status run(struct check *check, ch_error *error) {
     explain(check, dropout, dropped.tail);
     bool passed = plain.last < enough;
     const char *hint = "; it is wired wrong, or --lr does not suit its sizes";
-    return check_result(check, passed, "%d sequences, %d steps at %g without dropout: loss %.4f, expected below %g%s",
-                        SEQUENCES, STEPS, check->recipe->lr, plain.last, enough, passed ? "" : hint);
+    return check_result(check, passed, "%d sequences, %d steps at %g without dropout: loss %s, expected below %g%s",
+                        SEQUENCES, STEPS, check->recipe->lr, check_number(plain.last, 4).text, enough,
+                        passed ? "" : hint);
 }
 
 const struct stage stage_overfit = {

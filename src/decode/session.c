@@ -94,6 +94,16 @@ static void place_caches(struct session *s) {
     }
 }
 
+/* One block: the tokens, and behind them a number for each sequence, five times. */
+static bool tokens_new(struct session *s) {
+    int **of_sequences[] = {&s->length, &s->self_offset, &s->self_length, &s->cross_offset, &s->cross_length};
+    size_t sequences = (size_t)s->limits.sequences, tokens = sequences * (size_t)s->limits.target;
+    s->token = mem_new(tokens + 5 * sequences, sizeof(int));
+    if (!s->token) return false;
+    for (size_t i = 0; i < 5; i++) *of_sequences[i] = s->token + tokens + i * sequences;
+    return true;
+}
+
 static bool allocate(struct session *s) {
     const struct batch_limits *l = &s->limits;
     size_t sequences = (size_t)l->sequences, sources = sequences * (size_t)l->source;
@@ -104,15 +114,8 @@ static bool allocate(struct session *s) {
                     batch_buffer_new(&s->last, l->sequences, l->sequences) &&
                     pad_cuts_new(&s->pads, s->model, (int)(sequences * (size_t)l->target));
     s->memory = mem_new_aligned(sources * (size_t)s->model->config.d_model * sizeof(real));
-    s->token = mem_new(sequences * (size_t)l->target, sizeof(int));
-    s->length = mem_new(sequences, sizeof(int));
-    s->self_offset = mem_new(sequences, sizeof(int));
-    s->self_length = mem_new(sequences, sizeof(int));
-    s->cross_offset = mem_new(sequences, sizeof(int));
-    s->cross_length = mem_new(sequences, sizeof(int));
     s->cache_block = s->cached ? mem_new_aligned(cache_elements(s->model, l) * sizeof(real)) : NULL;
-    bool places = s->self_offset && s->self_length && s->cross_offset && s->cross_length;
-    return complete && places && s->memory && s->token && s->length && (!s->cached || s->cache_block) &&
+    return complete && tokens_new(s) && s->memory && (!s->cached || s->cache_block) &&
            arena_reserve(&s->arena, measure_arena(s->model, s->core, l, s->cached, &s->saved, &s->caches));
 }
 
@@ -141,11 +144,6 @@ void session_free(struct session *session) {
     mem_free_aligned(session->memory);
     mem_free_aligned(session->cache_block);
     mem_free(session->token);
-    mem_free(session->length);
-    mem_free(session->self_offset);
-    mem_free(session->self_length);
-    mem_free(session->cross_offset);
-    mem_free(session->cross_length);
     *session = (struct session){0};
 }
 

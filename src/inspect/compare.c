@@ -33,6 +33,13 @@ static ch_comparison compare_pair(const struct named_tensor *a, const struct nam
     return row;
 }
 
+/* What at least one of them has. */
+static ch_comparison compare_named(const ch_tensors *a, const ch_tensors *b, const char *name, double tolerance) {
+    const struct named_tensor *in_a = tensors_find(a, name), *in_b = tensors_find(b, name);
+    if (in_a && in_b) return compare_pair(in_a, in_b, tolerance);
+    return (ch_comparison){.name = name, .match = in_a ? CH_MATCH_ONLY_A : CH_MATCH_ONLY_B, .element = -1};
+}
+
 ch_status ch_compare(const ch_tensors *a, const ch_tensors *b, double tolerance, ch_comparison **rows, size_t *count,
                      ch_error *error) {
     *rows = NULL;
@@ -40,14 +47,11 @@ ch_status ch_compare(const ch_tensors *a, const ch_tensors *b, double tolerance,
     if (!(tolerance >= 0)) return fail(error, CH_USAGE, "tolerance: expected 0 or more, found %g", tolerance);
     ch_comparison *row = mem_new(a->count + b->count, sizeof *row);
     if (!row) return fail_memory(error, "a comparison");
-    for (size_t i = 0; i < a->count; i++) {
-        const struct named_tensor *other = tensors_find(b, a->item[i].name);
-        row[(*count)++] = other ? compare_pair(&a->item[i], other, tolerance)
-                                : (ch_comparison){.name = a->item[i].name, .match = CH_MATCH_ONLY_A, .element = -1};
-    }
-    for (size_t i = 0; i < b->count; i++)
-        if (!tensors_find(a, b->item[i].name))
-            row[(*count)++] = (ch_comparison){.name = b->item[i].name, .match = CH_MATCH_ONLY_B, .element = -1};
+    const ch_tensors *lead = a->ordered || !b->ordered ? a : b, *rest = lead == a ? b : a;
+    for (size_t i = 0; i < lead->count; i++) row[(*count)++] = compare_named(a, b, lead->item[i].name, tolerance);
+    for (size_t i = 0; i < rest->count; i++)
+        if (!tensors_find(lead, rest->item[i].name))
+            row[(*count)++] = compare_named(a, b, rest->item[i].name, tolerance);
     *rows = row;
     return CH_OK;
 }

@@ -171,7 +171,7 @@ static ch_status check(const ch_model *model, ch_sequence source, ch_sequence ta
     if (source.length < 1 || source.length > positions)
         return fail(error, CH_FAILED, "source: expected 1 to %zu tokens, found %zu", positions, source.length);
     if (target.length + 1 > positions)
-        return fail(error, CH_FAILED, "target: expected at most %zu tokens, found %zu", positions - 1, target.length);
+        return fail(error, CH_FAILED, "target: expected 0 to %zu tokens, found %zu", positions - 1, target.length);
     ch_status status = vocab_check_source(&model->vocab, source, "source", error);
     return status == CH_OK ? vocab_check_source(&model->vocab, target, "target", error) : status;
 }
@@ -183,6 +183,7 @@ ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target,
     ch_status status = check(model, source, target, error);
     if (status != CH_OK) return status;
     struct walk walk = {.model = model, .tensors = mem_new(1, sizeof *walk.tensors)};
+    if (walk.tensors) walk.tensors->ordered = true;
     status = walk.tensors ? walk_once(&walk, options ? options : &defaults, source, target, error)
                           : fail_memory(error, "a dump");
     walk_free(&walk);

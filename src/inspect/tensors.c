@@ -43,6 +43,10 @@ void ch_tensors_free(ch_tensors *tensors) {
 
 /* ---- files ---- */
 
+/* The metadata key under which a file states the order of computation: its tensors' names, a line each. An object of
+ * JSON has no order that all writers keep: safetensors' own sorts by dtype and name. */
+#define ORDER "order"
+
 static ch_status read_tensor(struct ch_tensors *tensors, const struct st_file *file, const struct st_tensor *from,
                              const char *path, ch_error *error) {
     if (!from->dtype->convert)
@@ -55,15 +59,46 @@ static ch_status read_tensor(struct ch_tensors *tensors, const struct st_file *f
     return value ? st_read(file, from, value, error) : fail_memory(error, path);
 }
 
+/* Puts the tensors that the lines of `order` name in front, in that order; what it does not name keeps its place behind
+ * them. Lines that name no tensor of the file, or one for the second time, say nothing. Returns how many were named. */
+static size_t put_in_order(const struct st_tensor **tensor, bool *taken, const struct st_file *file, char *order) {
+    size_t placed = 0;
+    char *rest = order;
+    for (char *name; (name = strsep(&rest, "\n"));) {
+        const struct st_tensor *named = st_find(file, name);
+        bool *mark = named ? &taken[named - st_tensor(file, 0)] : NULL;
+        if (mark && !*mark) {
+            *mark = true;
+            tensor[placed++] = named;
+        }
+    }
+    for (size_t i = 0, at = placed; i < st_count(file); i++)
+        if (!taken[i]) tensor[at++] = st_tensor(file, i);
+    return placed;
+}
+
+static ch_status read_all(struct ch_tensors *tensors, const struct st_file *file, const char *path, ch_error *error) {
+    const char *stated = st_metadata(file, ORDER);
+    size_t count = st_count(file);
+    char *order = mem_copy_string(stated ? stated : "");
+    const struct st_tensor **tensor = mem_new(count, sizeof *tensor);
+    bool *taken = mem_new(count, sizeof *taken);
+    ch_status status = order && tensor && taken ? CH_OK : fail_memory(error, path);
+    if (status == CH_OK) tensors->ordered = put_in_order(tensor, taken, file, order) > 0 && stated;
+    for (size_t i = 0; status == CH_OK && i < count; i++) status = read_tensor(tensors, file, tensor[i], path, error);
+    mem_free(order);
+    mem_free(tensor);
+    mem_free(taken);
+    return status;
+}
+
 ch_status ch_tensors_open(const char *path, ch_tensors **out, ch_error *error) {
     *out = NULL;
     struct st_file *file;
     ch_status status = st_open(path, &file, error);
     if (status != CH_OK) return status;
     struct ch_tensors *tensors = mem_new(1, sizeof *tensors);
-    if (!tensors) status = fail_memory(error, path);
-    for (size_t i = 0; status == CH_OK && i < st_count(file); i++)
-        status = read_tensor(tensors, file, st_tensor(file, i), path, error);
+    status = tensors ? read_all(tensors, file, path, error) : fail_memory(error, path);
     st_close(file);
     if (status == CH_OK)
         *out = tensors;
@@ -89,18 +124,32 @@ static ch_status check_target(const char *path, ch_error *error) {
                        "%s is there already and is not a dump; expected a new name, or that of a dump", path);
 }
 
+/* The names, a line each; NULL when memory runs out. */
+static char *order_of(const ch_tensors *tensors) {
+    size_t size = 1;
+    for (size_t i = 0; i < tensors->count; i++) size += strlen(tensors->item[i].name) + 1;
+    char *order = mem_new(size, 1), *end = order;
+    for (size_t i = 0; order && i < tensors->count; i++) {
+        if (i) *end++ = '\n';
+        end = stpcpy(end, tensors->item[i].name);
+    }
+    return order;
+}
+
 ch_status ch_tensors_save(const ch_tensors *tensors, const char *path, ch_error *error) {
-    static const struct st_pair metadata[] = {{"format", DUMP_FORMAT}, {"schema", "1"}};
     ch_status status = check_target(path, error);
     if (status != CH_OK) return status;
     struct st_item *item = mem_new(tensors->count, sizeof *item);
-    if (!item) return fail_memory(error, path);
-    for (size_t i = 0; i < tensors->count; i++) {
+    char *order = order_of(tensors);
+    const struct st_pair metadata[] = {{"format", DUMP_FORMAT}, {"schema", "1"}, {ORDER, order}};
+    for (size_t i = 0; item && i < tensors->count; i++) {
         const struct named_tensor *from = &tensors->item[i];
         item[i] = (struct st_item){.name = from->name, .rank = from->rank, .shape = from->shape, .data = from->value};
     }
-    status = st_write(path, item, tensors->count, metadata, sizeof metadata / sizeof *metadata, error);
+    status = item && order ? st_write(path, item, tensors->count, metadata, tensors->ordered ? 3 : 2, error)
+                           : fail_memory(error, path);
     mem_free(item);
+    mem_free(order);
     return status;
 }
 
@@ -108,6 +157,10 @@ ch_status ch_tensors_save(const ch_tensors *tensors, const char *path, ch_error 
 
 size_t ch_tensors_count(const ch_tensors *tensors) {
     return tensors->count;
+}
+
+bool ch_tensors_ordered(const ch_tensors *tensors) {
+    return tensors->ordered;
 }
 
 static ch_tensor public_tensor(const struct named_tensor *item) {

@@ -18,6 +18,7 @@ struct named_tensor {
 struct ch_tensors {
     struct named_tensor *item;
     size_t count, capacity;
+    bool ordered; /* they stand in the order of computation: made by a dump, or stated by the file */
 };
 
 /* Appends a tensor and gives its values to fill; NULL when memory runs out. */

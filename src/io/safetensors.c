@@ -50,8 +50,8 @@ static ch_status refuse_start(const char *path, const unsigned char *start, size
                     "as safetensors",
                     path);
     if (length <= LENGTH_BYTES)
-        return fail(error, CH_FAILED, "%s is truncated: expected a safetensors header, found %zu bytes in all", path,
-                    length);
+        return fail(error, CH_FAILED, "%s is truncated: expected a safetensors header, found %zu byte%s in all", path,
+                    length, length == 1 ? "" : "s");
     return fail(error, CH_FAILED,
                 "%s is not a safetensors file: expected a header of at most %d bytes that starts with '{', found other "
                 "bytes",
@@ -142,8 +142,9 @@ static ch_status read_offsets(struct st_tensor *tensor, const struct js_value *e
     if (begin < 0 || end < begin || (uint64_t)(end - begin) != tensor->bytes) {
         char shape[SHAPE_TEXT];
         shape_text(tensor->rank, tensor->shape, shape, sizeof shape);
-        return fail(error, CH_FAILED, "%s: expected %zu bytes for %s %s, found data_offsets [%" PRId64 ", %" PRId64 "]",
-                    where, tensor->bytes, tensor->dtype->name, shape, begin, end);
+        return fail(error, CH_FAILED,
+                    "%s: expected %zu byte%s for %s %s, found data_offsets [%" PRId64 ", %" PRId64 "]", where,
+                    tensor->bytes, tensor->bytes == 1 ? "" : "s", tensor->dtype->name, shape, begin, end);
     }
     if (end > INT64_MAX - HEADER_LIMIT - LENGTH_BYTES)
         return fail(error, CH_FAILED, "%s: data_offsets end at %" PRId64 ", beyond any file", where, end);
