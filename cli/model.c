@@ -1,9 +1,6 @@
 #include "model.h"
 #include "output.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 int model_open_path(const struct arguments *arguments, const char *path, ch_model **model) {
     int heads = 0;
     ch_error error;
@@ -30,20 +27,4 @@ int model_task(const struct arguments *arguments, const char *path, const ch_mod
     if (arguments_has(arguments, "task")) return 0;
     if (!*task) return complain(EXIT_USAGE, "%s does not say what it was trained on: give --task", path);
     return ch_recipe_set(recipe, "task", task, &error) ? report(path, &error) : 0;
-}
-
-size_t model_most_tokens(size_t bytes) {
-    return bytes / 2 + 1;
-}
-
-int model_tokens(const struct arguments *arguments, const char *name, const ch_vocab *vocab, int **tokens,
-                 size_t *count) {
-    const char *text = arguments_value(arguments, name);
-    size_t room = model_most_tokens(strlen(text));
-    char where[32] = "--";
-    ch_error error;
-    *tokens = calloc(room, sizeof **tokens);
-    if (!*tokens) return report_memory();
-    strncat(where, name, sizeof where - 3);
-    return ch_vocab_parse(vocab, text, *tokens, room, count, &error) ? report(where, &error) : 0;
 }

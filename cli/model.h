@@ -16,11 +16,4 @@ int model_refuse_sizes(const struct arguments *arguments, const char *path);
 /* Sets the recipe's task: that of --task, else the one that the model was trained on. Returns 0, or the exit code. */
 int model_task(const struct arguments *arguments, const char *path, const ch_model *model, ch_recipe *recipe);
 
-/* Splits the value of --name into tokens, for the caller to free. Returns 0, or the exit code after a sentence. */
-int model_tokens(const struct arguments *arguments, const char *name, const ch_vocab *vocab, int **tokens,
-                 size_t *count);
-
-/* The most tokens that a text of so many bytes can hold: each takes a byte, and a blank stands between two. */
-size_t model_most_tokens(size_t bytes);
-
 #endif

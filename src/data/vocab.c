@@ -76,7 +76,8 @@ ch_status ch_vocab_parse(const ch_vocab *vocab, const char *text, int *tokens, s
         if (token < 0 || token >= vocab->symbols)
             return fail(error, CH_FAILED, "word %zu, '%.*s', is %s; expected numbers from 0 to %d, separated by spaces",
                         *count + 1, shown, word,
-                        token < 0 ? "not in the vocabulary" : "a special token, which a source does not hold",
+                        token < 0 ? "not in the vocabulary"
+                                  : "a special token, which neither a source nor a target holds",
                         vocab->symbols - 1);
         if (*count == capacity) return fail(error, CH_FAILED, "more than %zu tokens, the most that fit", capacity);
         tokens[(*count)++] = token;
