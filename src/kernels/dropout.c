@@ -90,18 +90,32 @@ VECTORISED static void draw_rows(uint8_t *keep, const struct dropout *dropout, c
     }
 }
 
+static void mask_rows(uint8_t *keep, const struct dropout *dropout, const struct batch *batch, int channels) {
+    if (dropout->drawn)
+        memcpy(keep, dropout->drawn, (size_t)batch->rows * (size_t)channels);
+    else
+        draw_rows(keep, dropout, batch, channels);
+}
+
 VECTORISED static void keep_scaled(real *y, const real *x, const uint8_t *keep, real factor, size_t count) {
     for (size_t i = 0; i < count; i++) y[i] = x[i] * ((real)keep[i] * factor);
 }
 
+VECTORISED static void keep_added(real *y, const real *x, const real *to, const uint8_t *keep, real factor,
+                                  size_t count) {
+    for (size_t i = 0; i < count; i++) y[i] = to[i] + x[i] * ((real)keep[i] * factor);
+}
+
 void dropout_forward(real *y, uint8_t *keep, const real *x, const struct dropout *dropout, const struct batch *batch,
                      int channels) {
-    size_t count = (size_t)batch->rows * (size_t)channels;
-    if (dropout->drawn)
-        memcpy(keep, dropout->drawn, count);
-    else
-        draw_rows(keep, dropout, batch, channels);
-    keep_scaled(y, x, keep, dropout_factor(dropout), count);
+    mask_rows(keep, dropout, batch, channels);
+    keep_scaled(y, x, keep, dropout_factor(dropout), (size_t)batch->rows * (size_t)channels);
+}
+
+void dropout_add_forward(real *y, uint8_t *keep, const real *x, const real *residual, const struct dropout *dropout,
+                         const struct batch *batch, int channels) {
+    mask_rows(keep, dropout, batch, channels);
+    keep_added(y, x, residual, keep, dropout_factor(dropout), (size_t)batch->rows * (size_t)channels);
 }
 
 void dropout_backward(real *dx, const real *dy, const uint8_t *keep, const struct dropout *dropout, size_t count) {

@@ -50,6 +50,9 @@ void dropout_weights(real *kept, const struct dropout *dropout, uint32_t example
 /* y (N, C) = x * keep / (1 - rate). keep (N, C) is saved for backward. */
 void dropout_forward(real *y, uint8_t *keep, const real *x, const struct dropout *dropout, const struct batch *batch,
                      int channels);
+/* y (N, C) = residual + x * keep / (1 - rate). */
+void dropout_add_forward(real *y, uint8_t *keep, const real *x, const real *residual, const struct dropout *dropout,
+                         const struct batch *batch, int channels);
 void dropout_backward(real *dx, const real *dy, const uint8_t *keep, const struct dropout *dropout, size_t count);
 
 /* ---- rows --------------------------------------------------------------------------------------- */

@@ -59,6 +59,8 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
     memory.batches =
         mem_plus(mem_times(mem_times(rows, 4 * sizeof(int)), lanes),
                  examples_bytes((uint64_t)(recipe->batch_size + recipe->validation), (uint64_t)recipe->max_len));
+    memory.batches = mem_plus(memory.batches,
+                              deal_bytes(shards_of(recipe), (uint64_t)recipe->batch_size, (uint64_t)recipe->max_len));
     if (encoder_decoder_saved_new(&saved, &model->net)) {
         memory.activations = mem_times(workspace_measure(model, &pass, &limits, true, &saved), lanes);
         encoder_decoder_saved_free(&saved);
@@ -104,6 +106,8 @@ static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
     for (int lane = 0; lane < t->lanes && status == CH_OK; lane++)
         status = shard_new(&t->lane[lane], t->model, &pass, &limits, true, error);
     if (status != CH_OK) return status;
+    if (!deal_new(&t->deal, t->shards, (int)t->recipe.batch_size, (int)t->recipe.max_len))
+        return fail_memory(error, "a batch");
     return examples_init(&t->examples, (int)t->recipe.batch_size, (int)t->recipe.max_len, t->recipe.task->symbols,
                          error);
 }
@@ -156,6 +160,7 @@ void ch_trainer_free(ch_trainer *t) {
     mem_free_aligned(t->before);
     mem_free_aligned(t->turned);
     examples_release(&t->examples);
+    deal_free(&t->deal);
     examples_release(&t->held_out);
     ch_model_free(t->model);
     mem_free(t);
@@ -174,6 +179,7 @@ const ch_model *ch_trainer_model(const ch_trainer *trainer) {
 static void draw(struct ch_trainer *t) {
     struct example_stream stream = example_stream(&t->recipe, PHILOX_DATA, t->recipe.rng->torch ? &t->torch : NULL);
     examples_draw(&t->examples, &stream, (uint64_t)t->step + 1, 0, (int)t->recipe.batch_size);
+    deal_examples(&t->deal, &t->examples);
 }
 
 /* 1 / (real target tokens of the batch): the loss is a mean. */
@@ -184,9 +190,9 @@ static real loss_scale(const struct ch_trainer *t) {
 }
 
 void trainer_run_shard(struct ch_trainer *t, struct shard *lane, int shard, struct pass pass) {
-    int64_t count = t->examples.count;
-    int first = (int)(count * shard / t->shards), end = (int)(count * (shard + 1) / t->shards);
-    shard_load(lane, &t->examples, first, end - first);
+    const struct deal *deal = &t->deal;
+    int first = deal->begin[shard], end = deal->begin[shard + 1];
+    shard_load_these(lane, &t->examples, deal->example + first, end - first);
     shard_run(lane, t->model, pass, loss_scale(t));
     t->loss[shard] = lane->loss;
 }
