@@ -20,6 +20,22 @@ static ch_status write_recipe(const struct ch_trainer *t, ch_error *error) {
     return status;
 }
 
+/* The last step before the checkpoint whose line is surely there: the best one's was validated, and so logged. A run
+ * that was asked to stop has a checkpoint at a step without a line. */
+static int64_t sure_step(const struct ch_trainer *t) {
+    return t->best_step > 0 ? t->best_step : t->step > 0;
+}
+
+/* Refuses to cut back logs that are damaged. */
+static ch_status check_logs(const struct ch_trainer *t, const char *folder, ch_error *error) {
+    char path[RUN_PATH];
+    ch_status status = run_path(path, folder, RUN_LOG, error);
+    if (status == CH_OK) status = log_check(path, t->step, sure_step(t), error);
+    if (status != CH_OK || !t->recipe.log_gradients) return status;
+    status = run_path(path, folder, RUN_GRADIENTS, error);
+    return status == CH_OK ? log_check(path, t->step, sure_step(t), error) : status;
+}
+
 static ch_status open_folder(struct ch_trainer *t, const char *folder, ch_error *error) {
     char path[RUN_PATH];
     t->folder = mem_copy_string(folder);
@@ -111,6 +127,7 @@ static ch_status resume(const char *folder, const ch_recipe *recipe, ch_trainer 
     if (status == CH_OK && t->step > recipe->steps)
         status = fail(error, CH_USAGE, "steps: the run has taken %lld steps already, found %lld", (long long)t->step,
                       (long long)recipe->steps);
+    if (status == CH_OK) status = check_logs(t, folder, error);
     if (status == CH_OK) status = open_folder(t, folder, error);
     return deliver(t, status, out);
 }
