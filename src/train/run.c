@@ -112,11 +112,9 @@ static ch_status read_run_recipe(const char *folder, ch_recipe *recipe, ch_error
 
 /* A run that died before its first checkpoint starts again from step 0. */
 static ch_status load_latest(struct ch_trainer *t, const char *folder, ch_error *error) {
-    char path[RUN_PATH], latest[RUN_PATH];
-    ch_status status = run_path(path, folder, RUN_CHECKPOINTS "/" RUN_LATEST, error);
-    if (status != CH_OK || !run_exists(path)) return status;
-    status = run_latest(latest, folder, error);
-    return status == CH_OK ? checkpoint_load(t, latest, error) : status;
+    char latest[RUN_PATH];
+    ch_status status = run_latest(latest, folder, error);
+    return status == CH_OK && *latest ? checkpoint_load(t, latest, error) : status;
 }
 
 static ch_status resume(const char *folder, const ch_recipe *recipe, ch_trainer **out, ch_error *error) {
