@@ -66,6 +66,11 @@ void clear_rows(real *x, int ld, int rows, int channels);
 /* y += x, count elements. */
 void add(real *y, const real *x, size_t count);
 
+/* Rows for which few_rows_product is the faster one. */
+enum { FEW_ROWS = 32 };
+/* y (N, C) = x (N, K) w (K, C) + b (C), b may be NULL. LANES - 1 numbers behind w are read and not used. */
+void few_rows_product(real *y, const real *x, const real *w, const real *b, int rows, int depth, int columns);
+
 /* y (C, N) = x (N, C) turned. */
 void transpose(real *y, const real *x, int rows, int channels);
 

@@ -76,7 +76,7 @@ static ch_status check_memory(const struct ch_model *model, const ch_recipe *rec
 }
 
 static ch_status new_state(struct ch_trainer *t, ch_error *error) {
-    bool complete = (t->turned = params_new_block(&t->model->params));
+    bool complete = (t->turned = params_new_turned(&t->model->params));
     for (int m = 0; m < t->recipe.optimizer->moments; m++)
         complete = complete && (t->moment[m] = params_new_block(&t->model->params));
     for (int lane = 0; lane < t->lanes; lane++)
