@@ -39,10 +39,8 @@ ch_status model_allocate(struct ch_model *model, ch_error *error) {
     return status;
 }
 
-enum { MOST_TURNED = 16 << 20 }; /* elements: 64 MiB, what a large cache holds */
-
 ch_status model_turn(struct ch_model *model, ch_error *error) {
-    if (model->params.trained > MOST_TURNED) return CH_OK;
+    if (!params_turn_pays(&model->params)) return CH_OK;
     model->turned = params_new_turned(&model->params);
     if (!model->turned) return fail_memory(error, "the model's weights");
     for (int row = 0; row < model->params.count; row++) params_turn(&model->params, model->turned, row);

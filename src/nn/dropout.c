@@ -1,34 +1,31 @@
 #include "nn/dropout.h"
 
-/* Memory for the output and the mask; false where nothing is dropped. */
-static bool begin(struct pass *pass, uint32_t site, const struct batch *batch, int channels, real **y,
+/* Memory for the mask; false where nothing is dropped. */
+static bool begin(struct pass *pass, uint32_t site, const struct batch *batch, int channels,
                   struct dropout_saved *saved) {
     *saved = (struct dropout_saved){.channels = channels};
     saved->dropout = pass_dropout_rows(pass, site, batch, channels);
     if (saved->dropout.rate == 0) return false;
-    *y = pass_take(pass, (size_t)batch->rows, (size_t)channels);
     saved->keep = arena_take(pass->arena, (size_t)batch->rows, (size_t)channels);
     return true;
 }
 
 real *dropout_layer_forward(struct pass *pass, uint32_t site, real *x, const struct batch *batch, int channels,
                             struct dropout_saved *saved) {
-    real *y;
-    if (!begin(pass, site, batch, channels, &y, saved)) return x;
+    if (!begin(pass, site, batch, channels, saved)) return x;
+    real *y = pass_take(pass, (size_t)batch->rows, (size_t)channels);
     if (!pass_measures(pass)) dropout_forward(y, saved->keep, x, &saved->dropout, batch, channels);
     return y;
 }
 
-real *dropout_layer_add(struct pass *pass, uint32_t site, real *x, const real *residual, const struct batch *batch,
-                        int channels, struct dropout_saved *saved) {
-    real *y = x;
-    bool drops = begin(pass, site, batch, channels, &y, saved);
-    if (pass_measures(pass)) return y;
+void dropout_layer_add(struct pass *pass, uint32_t site, real *x, const real *residual, const struct batch *batch,
+                       int channels, struct dropout_saved *saved) {
+    bool drops = begin(pass, site, batch, channels, saved);
+    if (pass_measures(pass)) return;
     if (drops)
-        dropout_add_forward(y, saved->keep, x, residual, &saved->dropout, batch, channels);
+        dropout_add_forward(x, saved->keep, x, residual, &saved->dropout, batch, channels);
     else
         add(x, residual, (size_t)batch->rows * (size_t)channels);
-    return y;
 }
 
 real *dropout_layer_backward(struct pass *pass, real *dy, int rows, const struct dropout_saved *saved) {

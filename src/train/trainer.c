@@ -51,7 +51,8 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
     struct batch_limits limits = shard_limits(recipe);
     struct pass pass = measuring_pass(recipe);
     struct encoder_decoder_saved saved;
-    memory.parameters = mem_plus(mem_times(model->params.block, sizeof(real)), block); /* and its weights turned */
+    memory.parameters = mem_times(model->params.block, sizeof(real));
+    if (params_turn_pays(&model->params)) memory.parameters = mem_plus(memory.parameters, block);
     memory.gradients = mem_times(block, lanes);
     memory.moments = mem_times(block, (uint64_t)recipe->optimizer->moments);
     if (recipe->log_gradients) memory.gradients = mem_plus(memory.gradients, block); /* the parameters before a step */
@@ -76,7 +77,8 @@ static ch_status check_memory(const struct ch_model *model, const ch_recipe *rec
 }
 
 static ch_status new_state(struct ch_trainer *t, ch_error *error) {
-    bool complete = (t->turned = params_new_turned(&t->model->params));
+    bool complete = true;
+    if (params_turn_pays(&t->model->params)) complete = (t->turned = params_new_turned(&t->model->params));
     for (int m = 0; m < t->recipe.optimizer->moments; m++)
         complete = complete && (t->moment[m] = params_new_block(&t->model->params));
     for (int lane = 0; lane < t->lanes; lane++)
@@ -286,7 +288,7 @@ ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
     struct torch_rng before = t->torch;
     draw(t);
     struct torch_rng drawn = t->torch;
-    parallel_for(t->team, t->model->params.count, turn_weights, t);
+    if (t->turned) parallel_for(t->team, t->model->params.count, turn_weights, t);
     parallel_for(t->team, t->lanes, run_lane, t);
     double norm = gradient_norm(t), loss = mean_loss(t);
     if (!isfinite(loss) || !isfinite(norm)) {
