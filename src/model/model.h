@@ -18,8 +18,7 @@ ch_status model_build(struct config *config, struct ch_model **model, ch_error *
 /* Values, zero, and buffers; refused if they do not fit the machine. */
 ch_status model_allocate(struct ch_model *model, ch_error *error);
 
-/* Keeps the weights turned, for decoding. Large ones are not: reading them from memory is what takes the time, and
- * twice the memory would be the price. */
+/* Keeps the weights turned, for decoding, where that pays. */
 ch_status model_turn(struct ch_model *model, ch_error *error);
 
 /* A model without values and one with fresh ones; torch: PyTorch's draws, NULL: Philox. */
