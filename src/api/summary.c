@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_PARTS = 8, MOST_MEMORIES = 10, ARITHMETIC = 96, PART_NAME = 40 };
+enum { MOST_PARTS = 8, MOST_MEMORIES = 12, ARITHMETIC = 96, PART_NAME = 40 };
 
 struct ch_summary {
     ch_summary_part part[MOST_PARTS];
@@ -91,18 +91,22 @@ static void add_memory(struct ch_summary *s, const char *mode, const char *part,
 }
 
 static void add_memories(struct ch_summary *s, const struct ch_model *model, const ch_recipe *recipe) {
-    struct trainer_memory training = trainer_measure(model, recipe);
+    int mean = (int)((recipe->min_len + recipe->max_len + 1) / 2);
+    struct trainer_memory training = trainer_measure(model, recipe, mean);
     add_memory(s, "training", "parameters", training.parameters);
     add_memory(s, "training", "gradients", training.gradients);
     add_memory(s, "training", "optimiser", training.moments);
     add_memory(s, "training", "activations", training.activations);
     add_memory(s, "training", "batches", training.batches);
+    add_memory(s, "training", "validation", training.validation);
+    add_memory(s, "training", "matrix products", training.products);
     struct batch_limits limits = {(int)recipe->batch_size, (int)recipe->max_len, (int)recipe->max_len + 1};
     uint64_t caches, rest;
     session_measure(model, &attention_fused, &limits, true, &caches, &rest);
     add_memory(s, "decoding", "parameters", training.parameters);
     add_memory(s, "decoding", "KV cache", caches);
     add_memory(s, "decoding", "activations", rest);
+    add_memory(s, "decoding", "matrix products", training.products);
 }
 
 ch_status ch_summary_of_model(const ch_model *model, const ch_recipe *recipe, ch_summary **out, ch_error *error) {

@@ -5,26 +5,43 @@
 
 #include <string.h>
 
-enum { BATCH = 50 };
+/* Sequences at a time: like a shard's, so that validation needs no more memory than training. */
+enum { BATCH = 50, BATCH_TOKENS = 512 };
+
+static int batch_size(int longest) {
+    int fit = BATCH_TOKENS / longest;
+    return fit < 1 ? 1 : fit < BATCH ? fit : BATCH;
+}
 
 struct forcing {
     const struct ch_model *model;
     const struct attention_core *core;
     const struct ch_examples *examples;
-    struct shard *shard; /* (workers) */
-    struct loss *loss;   /* (batches) */
-    int workers, batches;
+    struct shard *shard;         /* (workers) */
+    struct loss *loss;           /* (batches) */
+    int workers, batches, batch; /* batch: sequences in each */
 };
 
 static struct pass forcing_pass(const struct attention_core *core) {
     return (struct pass){.core = core, .dropout = DROPOUT_OFF};
 }
 
+uint64_t evaluate_memory(const struct ch_model *model, const struct attention_core *core, int longest, int length,
+                         int workers) {
+    struct encoder_decoder_saved saved;
+    struct batch_limits limits = {batch_size(longest), length, length + 1};
+    struct pass pass = forcing_pass(core);
+    if (!encoder_decoder_saved_new(&saved, &model->net)) return 0;
+    uint64_t bytes = workspace_measure(model, &pass, &limits, false, &saved);
+    encoder_decoder_saved_free(&saved);
+    return mem_times(bytes, (uint64_t)workers);
+}
+
 static void force_batches(int worker, void *context) {
     struct forcing *f = context;
     for (int batch = worker; batch < f->batches; batch += f->workers) {
-        int first = batch * BATCH, left = f->examples->count - first;
-        shard_load(&f->shard[worker], f->examples, first, left < BATCH ? left : BATCH);
+        int first = batch * f->batch, left = f->examples->count - first;
+        shard_load(&f->shard[worker], f->examples, first, left < f->batch ? left : f->batch);
         shard_run(&f->shard[worker], f->model, forcing_pass(f->core), 1);
         f->loss[batch] = f->shard[worker].loss;
     }
@@ -45,13 +62,13 @@ static void sum_losses(const struct forcing *f, ch_evaluation *result) {
 ch_status evaluate_forcing(const struct ch_model *model, const struct attention_core *core,
                            const struct ch_examples *examples, struct team *team, ch_evaluation *result,
                            ch_error *error) {
-    struct forcing f = {
-        .model = model, .core = core, .examples = examples, .batches = (examples->count + BATCH - 1) / BATCH};
+    struct forcing f = {.model = model, .core = core, .examples = examples, .batch = batch_size(examples->longest)};
+    f.batches = (examples->count + f.batch - 1) / f.batch;
     f.workers = team_threads(team) < f.batches ? team_threads(team) : f.batches;
     f.shard = mem_new((size_t)f.workers, sizeof *f.shard);
     f.loss = mem_new((size_t)f.batches, sizeof *f.loss);
     ch_status status = f.shard && f.loss ? CH_OK : fail_memory(error, "the evaluation");
-    struct batch_limits limits = {BATCH, examples->longest, examples->longest + 1};
+    struct batch_limits limits = {f.batch, examples->longest, examples->longest + 1};
     struct pass pass = forcing_pass(core);
     for (int w = 0; w < f.workers && status == CH_OK; w++)
         status = shard_new(&f.shard[w], model, &pass, &limits, false, error);

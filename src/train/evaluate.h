@@ -14,4 +14,8 @@ ch_status evaluate_forcing(const struct ch_model *model, const struct attention_
                            const struct ch_examples *examples, struct team *team, ch_evaluation *result,
                            ch_error *error);
 
+/* Bytes that it takes besides the examples, of which the longest has `longest` symbols and the mean `length`. */
+uint64_t evaluate_memory(const struct ch_model *model, const struct attention_core *core, int longest, int length,
+                         int workers);
+
 #endif

@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 #include "base/memory.h"
-#include "base/parallel.h"
+#include "kernels/gemm.h"
+#include "train/evaluate.h"
 
 #include <string.h>
 #include <time.h>
@@ -19,10 +20,9 @@ static int shards_of(const ch_recipe *recipe) {
     return recipe->rng->torch ? 1 : least(TRAIN_SHARDS, recipe->batch_size);
 }
 
-static struct batch_limits shard_limits(const ch_recipe *recipe) {
+static struct batch_limits shard_limits(const ch_recipe *recipe, int longest) {
     int shards = shards_of(recipe);
-    return (struct batch_limits){(int)((recipe->batch_size + shards - 1) / shards), (int)recipe->max_len,
-                                 (int)recipe->max_len + 1};
+    return (struct batch_limits){(int)((recipe->batch_size + shards - 1) / shards), longest, longest + 1};
 }
 
 struct pass trainer_pass(struct ch_trainer *trainer, int64_t step) {
@@ -44,11 +44,11 @@ static struct pass measuring_pass(const ch_recipe *recipe) {
                          .dropout_rate = RC(recipe->dropout)};
 }
 
-struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe) {
+struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe, int length) {
     struct trainer_memory memory = {0};
     uint64_t lanes = (uint64_t)least(TRAIN_LANES, shards_of(recipe));
     uint64_t block = mem_times(model->params.trained, sizeof(real));
-    struct batch_limits limits = shard_limits(recipe);
+    struct batch_limits limits = shard_limits(recipe, length);
     struct pass pass = measuring_pass(recipe);
     struct encoder_decoder_saved saved;
     memory.parameters = mem_times(model->params.block, sizeof(real));
@@ -62,6 +62,10 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
                  examples_bytes((uint64_t)(recipe->batch_size + recipe->validation), (uint64_t)recipe->max_len));
     memory.batches = mem_plus(memory.batches,
                               deal_bytes(shards_of(recipe), (uint64_t)recipe->batch_size, (uint64_t)recipe->max_len));
+    memory.products = gemm_memory();
+    if (recipe->validation)
+        memory.validation =
+            evaluate_memory(model, recipe->attention, (int)recipe->max_len, length, recipe_threads(recipe));
     if (encoder_decoder_saved_new(&saved, &model->net)) {
         memory.activations = mem_times(workspace_measure(model, &pass, &limits, true, &saved), lanes);
         encoder_decoder_saved_free(&saved);
@@ -70,10 +74,11 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
 }
 
 static ch_status check_memory(const struct ch_model *model, const ch_recipe *recipe, ch_error *error) {
-    struct trainer_memory memory = trainer_measure(model, recipe);
+    struct trainer_memory memory = trainer_measure(model, recipe, (int)recipe->max_len);
     uint64_t total =
         mem_plus(mem_plus(memory.parameters, memory.gradients), mem_plus(memory.moments, memory.activations));
-    return memory_check("training this recipe needs", mem_plus(total, memory.batches), error);
+    total = mem_plus(mem_plus(total, memory.batches), mem_plus(memory.validation, memory.products));
+    return memory_check("training this recipe needs", total, error);
 }
 
 static ch_status new_state(struct ch_trainer *t, ch_error *error) {
@@ -102,7 +107,7 @@ static ch_status draw_held_out(struct ch_trainer *t, ch_error *error) {
 }
 
 static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
-    struct batch_limits limits = shard_limits(&t->recipe);
+    struct batch_limits limits = shard_limits(&t->recipe, (int)t->recipe.max_len);
     struct pass pass = measuring_pass(&t->recipe);
     ch_status status = CH_OK;
     for (int lane = 0; lane < t->lanes && status == CH_OK; lane++)

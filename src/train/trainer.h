@@ -41,11 +41,12 @@ struct ch_trainer {
 /* Builds everything for a recipe, with fresh weights at step 0. */
 ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **trainer, ch_error *error);
 
-/* Bytes of each part of training, measured without allocating them. */
+/* Bytes of each part of training, measured without allocating them, where sources have this length: the longest for
+ * what is set aside, the mean for what is used. */
 struct trainer_memory {
-    uint64_t parameters, gradients, moments, activations, batches;
+    uint64_t parameters, gradients, moments, activations, batches, validation, products;
 };
-struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe);
+struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe, int length);
 
 /* The sentence for a step that is not finite: names the first tensor, in the order of computation, that is not. */
 ch_status trainer_blame(struct ch_trainer *trainer, const struct torch_rng *before, double loss, double norm,
