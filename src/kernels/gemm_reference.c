@@ -1,14 +1,16 @@
 /* The plain product, in the order of the definition: what the libraries are checked against. */
 #include "kernels/gemm.h"
+#include "base/vector.h"
 
 #include <stddef.h>
 #include <string.h>
 
 /* Row i of op(A) is walked with `step_a` between neighbours; B's row l is contiguous or not by op_b. */
-static void row_times_n(real *c, const real *a, ptrdiff_t step_a, const real *b, int ldb, int n, int k) {
+VECTORISED static void row_times_n(real *restrict c, const real *restrict a, ptrdiff_t step_a, const real *restrict b,
+                                   int ldb, int n, int k) {
     for (int l = 0; l < k; l++) {
         real factor = a[l * step_a];
-        const real *row = b + (ptrdiff_t)l * ldb;
+        const real *restrict row = b + (ptrdiff_t)l * ldb;
         for (int j = 0; j < n; j++) c[j] += factor * row[j];
     }
 }
