@@ -171,6 +171,35 @@ static void whatever_names_an_element_changes_its_mask(void **state) {
     for (int shift = 1; shift <= 70; shift++) check_independent("channel", a, a + shift, CHANNELS - shift);
 }
 
+/* The definition, counter by counter: the block and the head, position, example and site give 128 bits, 16 for each
+ * element of the block, the lower half of a word first. */
+static bool is_kept(const struct dropout *dropout, uint32_t example, uint32_t position, uint32_t head, int element) {
+    uint32_t counter[4] = {(head << 20) + (uint32_t)element / 8, position, example, dropout->site}, word[4];
+    philox(dropout->key, counter, word);
+    uint32_t bits = word[element % 8 / 2] >> (element % 2 ? 16 : 0) & 0xFFFF;
+    return bits < (uint32_t)lround((1 - (double)dropout->rate) * 65536);
+}
+
+static void a_mask_is_what_it_is_defined_to_be(void **state) {
+    (void)state;
+    static const double rates[] = {0.1, 0.5, 0.999999, 1e-7};
+    for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
+        struct dropout dropout = dropout_of(rates[r], 1, 2, 3);
+        uint8_t keep[CHANNELS];
+        dropout_row(&dropout, 4, 5, 6, 0, CHANNELS, keep);
+        for (int c = 0; c < CHANNELS; c++) assert_int_equal(keep[c], is_kept(&dropout, 4, 5, 6, c));
+        struct batch_buffer batch = packed_batch((int[]){3, 4}, 2, 2, 9);
+        uint8_t rows[7 * 72];
+        real x[7 * 72];
+        fill_value(x, 7 * 72, 1);
+        dropout_forward(x, rows, x, &dropout, &batch.view, 72);
+        for (int i = 0; i < 7 * 72; i++)
+            assert_int_equal(rows[i],
+                             is_kept(&dropout, i / 72 < 3 ? 9 : 10, (uint32_t)batch.position[i / 72], 0, i % 72));
+        batch_buffer_free(&batch);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_share_and_the_mean_are_kept),
@@ -180,6 +209,7 @@ int main(void) {
         cmocka_unit_test(a_mask_does_not_know_the_layout),
         cmocka_unit_test(a_row_does_not_know_its_place),
         cmocka_unit_test(whatever_names_an_element_changes_its_mask),
+        cmocka_unit_test(a_mask_is_what_it_is_defined_to_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
