@@ -43,6 +43,19 @@ static void test_train(void **state) {
     run("rm -r \"$D/a\" \"$D/b\"");
 }
 
+/* A model's vocabulary is its own: eval and check draw examples from as many symbols. */
+static void test_symbols(void **state) {
+    (void)state;
+    assert_int_equal(run("\"$C\" train " TINY " --symbols 20 --steps 2 --quiet --out \"$D/a\""), 0);
+    assert_int_equal(run("\"$C\" eval \"$D/a\" --examples 5 && \"$C\" check --model \"$D/a\" data shapes"), 0);
+    assert_int_equal(run("echo 19 3 | \"$C\" decode \"$D/a\""), 0);
+    assert_int_equal(run("echo 20 3 | \"$C\" decode \"$D/a\""), 1);
+    holds(last.err, "expected numbers from 0 to 19");
+    assert_int_equal(run("\"$C\" check --model \"$D/a\" --symbols 10 shapes"), 2);
+    holds(last.err, "--symbols and MODEL exclude each other");
+    run("rm -r \"$D/a\"");
+}
+
 static void test_train_json(void **state) {
     (void)state;
     assert_int_equal(run("\"$C\" train " TINY " --steps 3 --log-every 1 --json --quiet --out \"$D/a\""), 0);
@@ -214,6 +227,7 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_train),
+        cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_train_json),
         cmocka_unit_test(test_precedence),
         cmocka_unit_test(test_stop_and_resume),

@@ -92,7 +92,7 @@ static ch_status draw_held_out(struct ch_trainer *t, ch_error *error) {
     int count = (int)t->recipe.validation;
     if (!count) return CH_OK;
     struct example_stream stream = example_stream(&t->recipe, PHILOX_VALIDATION, NULL);
-    ch_status status = examples_init(&t->held_out, count, stream.max_length, t->recipe.task->symbols, error);
+    ch_status status = examples_init(&t->held_out, count, stream.max_length, stream.symbols, error);
     if (status == CH_OK) examples_draw(&t->held_out, &stream, 0, 0, count);
     return status;
 }
@@ -104,7 +104,7 @@ static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
     for (int lane = 0; lane < t->lanes && status == CH_OK; lane++)
         status = shard_new(&t->lane[lane], t->model, &pass, &limits, true, error);
     if (status != CH_OK) return status;
-    return examples_init(&t->examples, (int)t->recipe.batch_size, (int)t->recipe.max_len, t->recipe.task->symbols,
+    return examples_init(&t->examples, (int)t->recipe.batch_size, (int)t->recipe.max_len, (int)t->recipe.symbols,
                          error);
 }
 
