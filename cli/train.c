@@ -5,12 +5,14 @@
 #include "terminal.h"
 #include "words.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A handler has nowhere else to leave its word. */
 static volatile sig_atomic_t stop_signal;
@@ -81,6 +83,18 @@ static void say_start(const struct run *run, const ch_trainer *trainer, bool res
         run->folder);
 }
 
+/* A log that is lost does not stop a run, but is not passed over in silence either: it is made with its first line. */
+static void say_missing(const struct run *run, const ch_trainer *trainer) {
+    bool gradients = strcmp(ch_recipe_get(ch_trainer_recipe(trainer), "log-gradients"), "on") == 0;
+    const char *const name[] = {"log.jsonl", gradients ? "gradients.jsonl" : NULL};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        char path[4096];
+        if (!name[i] || snprintf(path, sizeof path, "%s/%s", run->folder, name[i]) >= (int)sizeof path) continue;
+        if (access(path, F_OK) != 0 && errno == ENOENT)
+            say("%s is missing: training goes on from its checkpoint, and a new log begins there", path);
+    }
+}
+
 static bool put_result(const struct run *run, const ch_trainer *trainer, bool stopped, double seconds) {
     const ch_step *last = &run->last;
     return out_json(json_pack("{s:s, s:I, s:I, s:o, s:I, s:o, s:o}", "result", stopped ? "stopped" : "trained", "step",
@@ -119,6 +133,7 @@ static int train(struct run *run, ch_trainer *trainer, bool verbose, bool resume
     char *recipe = verbose ? ch_recipe_json(ch_trainer_recipe(trainer)) : NULL;
     if (recipe) fprintf(stderr, "%s\n", recipe);
     ch_string_free(recipe);
+    if (resumed) say_missing(run, trainer);
     if (!run->quiet) say_start(run, trainer, resumed);
     run->progress = progress_start(!run->quiet);
     run->started = terminal_clock();

@@ -58,6 +58,11 @@ static void text_is_small(void **state) {
     lacks(last.out, "the lesson's printed run"); /* neither is the lesson's size */
     assert_int_equal(run("\"$C\" plot training --layers \"$D/a\""), 0);
     holds(last.out, "dec.0.cross_attn ");
+    assert_int_equal(run("COLUMNS=40 \"$C\" plot training --layers \"$D/a\""), 0);
+    holds(last.out, "\nnorm of the gradient, before clipping\n");
+    holds(last.out, "dec.0.cross_attn ");
+    holds(last.out, " +--"); /* the axis of steps */
+    lacks(last.out, "~");
     assert_int_equal(run("\"$C\" plot weights \"$D/b\" --colour always"), 0);
     holds(last.out, "enc.0.attn.W_q.weight ");
 }

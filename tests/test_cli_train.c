@@ -212,6 +212,90 @@ static void test_progress(void **state) {
     run("rm -r \"$D/a\" \"$D/b\"");
 }
 
+/* ---- logs that are lost or damaged ---- */
+
+#define LOGGED TINY " --log-gradients --log-every 4 --save-every 10 --validation 5 --quiet"
+
+/* What `script` does to a run of 30 steps in $D/d, a copy of $D/a. */
+static void damage(const char *script) {
+    char all[512];
+    snprintf(all, sizeof all, "rm -rf \"$D/d\" && cp -r \"$D/a\" \"$D/d\" && cd \"$D/d\" && { %s; }", script);
+    assert_int_equal(run(all), 0);
+}
+
+static void check_refused(const char *script, const char *says) {
+    damage(script);
+    assert_int_equal(run("cp -r \"$D/d\" \"$D/before\"; \"$C\" train --resume \"$D/d\" --steps 40 --quiet"), 1);
+    holds(last.err, says);
+    holds(last.err, "put the log right, or move it away to go on with a new one\n");
+    assert_int_equal(run("diff -r \"$D/before\" \"$D/d\" && rm -r \"$D/before\""), 0); /* nothing is lost */
+}
+
+static void check_resumed(const char *script, const char *says) {
+    damage(script);
+    assert_int_equal(run("\"$C\" train --resume \"$D/d\" --steps 40 --quiet"), 0);
+    if (*says)
+        holds(last.err, says);
+    else
+        assert_string_equal(last.err, "");
+    assert_same_file("d/model.safetensors", "whole/model.safetensors");
+}
+
+static void test_damaged_logs(void **state) {
+    (void)state;
+    assert_int_equal(run("\"$C\" train " LOGGED " --steps 30 --out \"$D/a\" && \"$C\" train " LOGGED
+                         " --steps 40 --out \"$D/whole\""),
+                     0);
+    check_refused(": > log.jsonl", "/log.jsonl: expected the lines of a run up to step 30, found none");
+    check_refused("head -n 2 log.jsonl > x; mv x log.jsonl", "up to step 30, found the last at 4");
+    check_refused("head -n 2 gradients.jsonl > x; mv x gradients.jsonl",
+                  "/gradients.jsonl: expected the lines of a run");
+    check_refused("sed -i 2s/.*/garbage/ log.jsonl",
+                  "/log.jsonl, line 2: expected a JSON object, found something else");
+    check_refused("sed -i '3s/\"step\":8/\"step\":-8/' log.jsonl", "line 3: 'step': expected more than 4, found -8");
+    check_refused("sed -i '2s/\"loss\":[^,]*/\"loss\":1e999/' log.jsonl",
+                  "'loss': expected a finite number, found 1e999");
+    check_refused("rm gradients.jsonl; mkdir gradients.jsonl", "/gradients.jsonl");
+    check_resumed("rm log.jsonl", "/log.jsonl is missing: training goes on from its checkpoint");
+    lacks(last.err, "gradients.jsonl");
+    check_resumed("rm gradients.jsonl", "/gradients.jsonl is missing: training goes on from its checkpoint");
+    run("rm -r \"$D/a\" \"$D/d\" \"$D/whole\"");
+}
+
+/* What a kill leaves is repaired without a word, and the log is then the uninterrupted run's. */
+static void test_half_written_line(void **state) {
+    (void)state;
+    static const char *const tails[] = {"{\"sche", "{\"schema\":1,\"step\":32,\"loss\":1}\n{\"sch", "garbage\n"};
+    assert_int_equal(run("\"$C\" train " LOGGED " --steps 30 --out \"$D/a\""), 0);
+    damage("true");
+    assert_int_equal(run("\"$C\" train --resume \"$D/d\" --steps 40 --quiet && mv \"$D/d\" \"$D/whole\""), 0);
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        char script[128];
+        snprintf(script, sizeof script, "printf '%s' >> log.jsonl; printf '%s' >> gradients.jsonl", tails[i], tails[i]);
+        check_resumed(script, "");
+        assert_same_file("d/log.jsonl", "whole/log.jsonl");
+        assert_same_file("d/gradients.jsonl", "whole/gradients.jsonl");
+    }
+    run("rm -r \"$D/a\" \"$D/d\" \"$D/whole\"");
+}
+
+/* A run whose log is lost, and which is stopped before its first line, has none still: not one that is damaged. */
+static void test_lost_and_stopped(void **state) {
+    (void)state;
+    assert_int_equal(run("\"$C\" train " LOGGED " --steps 30 --out \"$D/a\""), 0);
+    damage("rm log.jsonl");
+    assert_int_equal(run("\"$C\" train --resume \"$D/d\" --steps 30 --quiet && test ! -e \"$D/d/log.jsonl\""), 0);
+    assert_int_equal(run("\"$C\" train --resume \"$D/d\" --steps 40 --quiet"), 0);
+    holds(last.err, "/log.jsonl is missing");
+    assert_int_equal(run("\"$C\" train --resume \"$D/d\" --steps 50 --quiet"), 0);
+    assert_string_equal(last.err, "");
+    size_t size;
+    char *log = slurp("d/log.jsonl", &size);
+    assert_memory_equal(log, "{\"schema\":1,\"step\":32,", strlen("{\"schema\":1,\"step\":32,"));
+    free(log);
+    run("rm -r \"$D/a\" \"$D/d\"");
+}
+
 /* ---- all of them ---- */
 
 static int set_up(void **state) {
@@ -235,6 +319,9 @@ int main(void) {
         cmocka_unit_test(test_second_signal_kills),
         cmocka_unit_test(test_train_without_reader),
         cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_damaged_logs),
+        cmocka_unit_test(test_half_written_line),
+        cmocka_unit_test(test_lost_and_stopped),
     };
     return cmocka_run_group_tests_name("train", tests, set_up, tear_down);
 }

@@ -135,17 +135,29 @@ static void every_figure_at_every_width(void **state) {
     ch_figure_free(NULL);
 }
 
-/* The same picture twice is the same file. */
+static bool holds_word(const char *bytes, size_t size, const char *word) {
+    size_t length = strlen(word);
+    for (size_t i = 0; i + length <= size; i++)
+        if (memcmp(bytes + i, word, length) == 0) return true;
+    return false;
+}
+
+/* The same picture twice is the same file, today and tomorrow: no format has a date in it. */
 static void pictures_are_deterministic(void **state) {
     (void)state;
-    size_t size, other;
-    ch_figure *figure = figure_of(TWO_RUNS), *again = figure_of(TWO_RUNS);
-    char *a = saved(figure, "a.png", 700, &size), *b = saved(again, "b.png", 700, &other);
-    assert_int_equal(size, other);
-    assert_memory_equal(a, b, size);
-    free(a), free(b);
-    ch_figure_free(figure);
-    ch_figure_free(again);
+    static const char *const names[] = {"a.png", "a.svg", "a.pdf"};
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int i = 0; i < 3; i++) {
+            size_t size, other;
+            ch_figure *figure = figure_of((enum kind)kind), *again = figure_of((enum kind)kind);
+            char *a = saved(figure, names[i], 700, &size), *b = saved(again, names[i], 700, &other);
+            assert_int_equal(size, other);
+            assert_memory_equal(a, b, size);
+            assert_false(holds_word(a, size, "Date"));
+            free(a), free(b);
+            ch_figure_free(figure);
+            ch_figure_free(again);
+        }
 }
 
 static void check_not_saved(const ch_figure *figure, const char *name, int width, const char *says) {
@@ -369,7 +381,52 @@ static void check_log(const char *name, const char *text, bool layers, const cha
     remove(path_in(run, name));
 }
 
+/* A run with the steps 1, 4 and 10 beside one that ends at 2: both stand at their steps, against one axis. */
+#define NORMS(step, norm) "{\"schema\":1,\"step\":" step ",\"gradient\":{\"a.w\":" norm "},\"update\":{\"a.w\":0}}\n"
+
+static void layers_stand_at_their_steps(void **state) {
+    (void)state;
+    char a[512], b[512], *text;
+    const char *folders[] = {a, b};
+    ch_training_view view = {.layers = true};
+    ch_figure *figure;
+    struct js_value *object;
+    ch_error error;
+    snprintf(a, sizeof a, "%s/steps", made.folder);
+    snprintf(b, sizeof b, "%s/a-run-whose-name-is-longer-than-a-terminal-of-forty-columns", made.folder);
+    mkdir(a, 0777), mkdir(b, 0777);
+    put_bytes(path_in(a, "gradients.jsonl"), NORMS("1", "0.001") NORMS("4", "1") NORMS("10", "0.001"),
+              strlen(NORMS("1", "0.001") NORMS("4", "1") NORMS("10", "0.001")));
+    put_bytes(path_in(b, "gradients.jsonl"), NORMS("1", "1") NORMS("2", "1"), strlen(NORMS("1", "1") NORMS("2", "1")));
+    check_ok(ch_figure_training(folders, 2, &view, &figure, &error), &error);
+    check_ok(ch_figure_text(figure, CH_COLOURS_NONE, 42, &text, &error), &error);
+    /* 40 cells of a quarter of a step: 4 is nearest from 2.5 to 7, and the other run ends at 2 */
+    assert_non_null(strstr(text, "/steps\n"
+                                 "a           @@@@@@@@@@@@@@@@@@            \n"
+                                 "  +-------+-------+-------+-------+------+\n"
+                                 "  0       2       4       6       8     10\n"));
+    assert_non_null(strstr(text, "a @@@@@@@@\n"
+                                 "  +-------+-------+-------+-------+------+\n"
+                                 "  0       2       4       6       8     10\n"));
+    assert_non_null(strstr(text, "\nnorm of the gradient, before clipping\n"));
+    assert_non_null(strstr(text, "/\na-run-whose-name-is-longer-than-a-terminal\n-of-forty-columns\n"));
+    assert_null(strchr(text, '~')); /* nothing is cut */
+    ch_string_free(text);
+    check_ok(ch_figure_json(figure, &text, &error), &error);
+    check_ok(js_parse(text, strlen(text), "figure", &object, &error), &error);
+    const struct js_value *column = js_find(js_at(js_find(panel_of(object, 0), "maps"), 0), "columns");
+    assert_int_equal(js_count(column), 3);
+    assert_true(number_at(column, 1) == 4 && number_at(column, 2) == 10);
+    js_free(object);
+    ch_string_free(text);
+    check_pictures(figure, 400);
+    ch_figure_free(figure);
+}
+
 #define GOOD "{\"schema\":1,\"step\":1,\"loss\":3.1,\"grad_norm\":4.6,\"lr\":1e-6,\"next_lr\":2e-6}\n"
+
+#define WITH(step, loss, norm, lr)                                                                                     \
+    "{\"schema\":1,\"step\":" step ",\"loss\":" loss ",\"grad_norm\":" norm ",\"lr\":" lr "}\n"
 
 static void logs_that_are_damaged(void **state) {
     (void)state;
@@ -384,6 +441,19 @@ static void logs_that_are_damaged(void **state) {
     check_log(name, "{\"step\":1}\n", false, "log.jsonl, line 1", "'schema' is missing");
     check_log(name, "{\"schema\":1,\"step\":1,\"loss\":3}\n", false, "log.jsonl, line 1", "'grad_norm' is missing");
     check_log(name, "{\"schema\":1,\"step\":1,\"loss\":null}\n", false, "'loss': expected a number", "found null");
+    check_log(name, GOOD WITH("-2", "1", "1", "1"), false, "line 2", "'step': expected more than 1, found -2");
+    check_log(name, WITH("1", "-3", "1", "1"), false, "line 1", "'loss': expected 0 or more, found -3");
+    check_log(name, WITH("1", "1", "-0.5", "1"), false, "line 1", "'grad_norm': expected 0 or more, found -0.5");
+    check_log(name, WITH("1", "1", "1", "-1e-3"), false, "line 1", "'lr': expected 0 or more, found -0.001");
+    check_log(name, WITH("1", "1", "1", "1,\"validation_loss\":-1"), false, "'validation_loss'", "found -1");
+    check_log(name, GOOD WITH("2", "1e999", "1", "1"), false, "line 2",
+              "'loss': expected a finite number, found 1e999");
+    check_log(name, WITH("1", "1", "-1e999", "1"), false, "'grad_norm': expected a finite number", "found -1e999");
+    check_log(name, WITH("1", "1", "1", " NaN"), false, "'lr': expected a finite number, found NaN", "line 1");
+    check_log(name, WITH("1", "Infinity", "1", "1"), false, "'loss': expected a finite number", "found Infinity");
+    check_log(name, WITH("99999999999999999999", "1", "1", "1"), false, "'step': expected a whole number below 2^63",
+              "found 99999999999999999999");
+    check_log(name, WITH("1", "1", "1", "1,\"a\\\": NaN\":x"), false, "expected a JSON object", "line 1");
     name = "gradients.jsonl";
     check_log(name, NULL, true, "holds no gradients.jsonl", "--log-gradients");
     check_log(name, "{\"schema\":1,\"step\":1}\n", true, "line 1", "'gradient' is missing");
@@ -392,6 +462,8 @@ static void logs_that_are_damaged(void **state) {
               "found 'b.w'");
     check_log(name, "{\"schema\":1,\"step\":1,\"gradient\":{\"a.w\":1},\"update\":{}}\n", true, "'update'",
               "expected 1 tensors as in the first line, found 0");
+    check_log(name, NORMS("1", "-1"), true, "line 1: 'a.w': expected 0 or more, found -1", "");
+    check_log(name, NORMS("1", "1") NORMS("2", "1e999"), true, "line 2: 'a.w': expected a finite number", "1e999");
     check_log(name, "{\"schema\":1,\"step\":1,\"gradient\":{\"a.w\":\"x\"},\"update\":{}}\n", true, "'a.w'",
               "found a string");
 }
@@ -503,17 +575,12 @@ const char *__lsan_default_suppressions(void) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_figure_at_every_width),
-        cmocka_unit_test(pictures_are_deterministic),
-        cmocka_unit_test(pictures_that_are_refused),
-        cmocka_unit_test(text_fits),
-        cmocka_unit_test(positions_are_the_formula),
-        cmocka_unit_test(weights_are_those_of_the_model),
-        cmocka_unit_test(training_is_the_log),
-        cmocka_unit_test(layers_add_up),
-        cmocka_unit_test(logs_that_are_damaged),
-        cmocka_unit_test(logs_that_are_good_enough),
-        cmocka_unit_test(other_bad_input),
+        cmocka_unit_test(every_figure_at_every_width), cmocka_unit_test(pictures_are_deterministic),
+        cmocka_unit_test(pictures_that_are_refused),   cmocka_unit_test(text_fits),
+        cmocka_unit_test(positions_are_the_formula),   cmocka_unit_test(weights_are_those_of_the_model),
+        cmocka_unit_test(training_is_the_log),         cmocka_unit_test(layers_add_up),
+        cmocka_unit_test(layers_stand_at_their_steps), cmocka_unit_test(logs_that_are_damaged),
+        cmocka_unit_test(logs_that_are_good_enough),   cmocka_unit_test(other_bad_input),
         cmocka_unit_test(memory_that_runs_out),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

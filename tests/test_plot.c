@@ -3,6 +3,7 @@
 #include "plot/format.h"
 #include "plot/heatmap.h"
 #include "plot/page.h"
+#include "plot/svg_ids.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,12 +59,12 @@ static struct sample *sample_new(int count, int rows, int cols, bool labelled) {
     if (rows * cols > 2) sample->value[1] = NAN;
     for (int i = 0; i < 200; i++) sample->label[i] = odd[i % ODD];
     for (int m = 0; m < count; m++)
-        sample->map[m] = (struct heatmap){rows,
-                                          cols,
-                                          sample->value,
-                                          labelled ? sample->label : NULL,
-                                          labelled ? sample->label : NULL,
-                                          labelled ? "head\x01\xff of the last layer" : "head 0"};
+        sample->map[m] = (struct heatmap){.rows = rows,
+                                          .cols = cols,
+                                          .value = sample->value,
+                                          .row_label = labelled ? sample->label : NULL,
+                                          .col_label = labelled ? sample->label : NULL,
+                                          .title = labelled ? "head\x01\xff of the last layer" : "head 0"};
     if (count > 1 && labelled) sample->map[1].rows = sample->map[1].cols = 1; /* maps need not be alike */
     sample->grid = (struct heatmap_grid){
         .count = count, .map = sample->map, .x_axis = "source position", .y_axis = "generated token", .bar = {0, 1, 0}};
@@ -227,18 +228,42 @@ static void test_png_numbers(void **state) {
     cairo_surface_destroy(picture.surface);
 }
 
-static void test_png_is_deterministic(void **state) {
-    char first[512], second[512];
-    size_t size, other;
-    struct sample *sample = sample_new(4, 7, 6, true);
-    assert_int_equal(draw(&sample->grid, in_folder(*state, "a.png", first), NULL), CH_OK);
-    assert_int_equal(draw(&sample->grid, in_folder(*state, "b.png", second), NULL), CH_OK);
-    char *a = read_file(first, &size), *b = read_file(second, &other);
-    assert_int_equal(size, other);
-    assert_memory_equal(a, b, size);
-    free(a);
-    free(b);
-    free(sample);
+/* Also where cells are an image, which SVG and PDF hold as an object with a number. */
+static void test_pictures_are_deterministic(void **state) {
+    static const char *const names[] = {"a.png", "a.pdf", "a.svg"};
+    for (int i = 0; i < 6; i++) {
+        char path[512];
+        size_t size, other;
+        struct sample *sample = i < 3 ? sample_new(4, 7, 6, true) : sample_new(4, 119, 118, false);
+        assert_int_equal(draw(&sample->grid, in_folder(*state, names[i % 3], path), NULL), CH_OK);
+        char *a = read_file(path, &size);
+        assert_int_equal(draw(&sample->grid, path, NULL), CH_OK);
+        char *b = read_file(path, &other);
+        assert_int_equal(size, other);
+        assert_memory_equal(a, b, size);
+        free(a);
+        free(b);
+        free(sample);
+    }
+}
+
+static void check_ids(const char *before, const char *after) {
+    char text[256];
+    size_t length = strlen(before);
+    snprintf(text, sizeof text, "%s", before);
+    assert_true(svg_renumber(text, &length));
+    assert_int_equal(length, strlen(after));
+    assert_memory_equal(text, after, length);
+}
+
+static void test_svg_ids(void **state) {
+    (void)state;
+    check_ids("<g id=\"surface38\"><image id=\"image7\"/><use href=\"#image7\"/></g>",
+              "<g id=\"surface2\"><image id=\"image1\"/><use href=\"#image1\"/></g>");
+    check_ids("\"source-120\" \"surface-9\" url(#source-120)", "\"source-2\" \"surface-1\" url(#source-2)");
+    check_ids("surface5 \"surface\" \"source-over\" \"image", "surface5 \"surface\" \"source-over\" \"image");
+    check_ids("\"image3", "\"image1");
+    check_ids("", "");
 }
 
 static void test_svg(void **state) {
@@ -540,7 +565,8 @@ int main(void) {
         cmocka_unit_test(test_without_fonts), /* first: before fontconfig is loaded */
         cmocka_unit_test(test_png_cells),
         cmocka_unit_test(test_png_numbers),
-        cmocka_unit_test(test_png_is_deterministic),
+        cmocka_unit_test(test_pictures_are_deterministic),
+        cmocka_unit_test(test_svg_ids),
         cmocka_unit_test(test_svg),
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_large),

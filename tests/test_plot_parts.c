@@ -1,4 +1,5 @@
 /* What pictures and terminal text are made of, and small maps as text, to the letter. */
+#include "plot/canvas.h"
 #include "plot/colour.h"
 #include "plot/heatmap.h"
 #include "plot/label.h"
@@ -121,6 +122,87 @@ static void test_means(void **state) {
     assert_true(isnan(heatmap_cell(&grid, &map, 0, 0, step))); /* 0 nowhere */
 }
 
+/* ---- lines -------------------------------------------------------------------------------------- */
+
+static void check_wrap(const char *text, int room, enum label_set set, const char *expected) {
+    struct label line[3];
+    char all[256] = "";
+    int count = label_wrap(text, set, room, label_columns, NULL, line, 3);
+    for (int i = 0; i < count; i++) {
+        assert_true(line[i].width <= room && line[i].width == (int)label_columns(line[i].text, NULL));
+        strcat(strcat(all, i ? "|" : ""), line[i].text);
+    }
+    assert_string_equal(all, expected);
+}
+
+static void test_wrapping(void **state) {
+    (void)state;
+    check_wrap(NULL, 5, LABEL_UTF8, "");
+    check_wrap("", 5, LABEL_UTF8, "");
+    check_wrap("a title", 7, LABEL_UTF8, "a title");
+    check_wrap("norm of the gradient", 11, LABEL_UTF8, "norm of the|gradient");
+    check_wrap("norm of the  gradient", 13, LABEL_UTF8, "norm of the|gradient");
+    check_wrap("runs/a/longname", 8, LABEL_UTF8, "runs/a/|longname");
+    check_wrap("abcdefgh", 3, LABEL_UTF8, "abc|def|gh");
+    check_wrap("abcdefghij", 3, LABEL_UTF8, "abc|def|gh…");
+    check_wrap("abcdefghij", 3, LABEL_ASCII, "abc|def|gh~");
+    check_wrap("\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E", 5, LABEL_UTF8, "\xE6\x97\xA5\xE6\x9C\xAC|\xE8\xAA\x9E");
+}
+
+/* Drawn lines hold all of the text, and none is wider than its room. */
+static void test_drawn_lines_fit(void **state) {
+    (void)state;
+    static const char text[] = "runs/of a week/with a name that no panel of four hundred pixels has room for";
+    size_t all = 0;
+    for (const char *at = text; *at; at++) all += *at != ' ';
+    cairo_t *cr = canvas_new_for_measuring(0.76);
+    for (double room = 180; room < 700; room += 37) {
+        struct label line[CANVAS_LINES];
+        int count = canvas_wrap(cr, text, SIZE_PANEL, room, line);
+        size_t letters = 0;
+        assert_true(count >= 1);
+        for (int i = 0; i < count; i++) {
+            assert_true(canvas_text_width(cr, line[i].text, SIZE_PANEL) <= room);
+            for (const char *at = line[i].text; *at; at++) letters += *at != ' ';
+        }
+        assert_int_equal(letters, all);
+        assert_true(canvas_lines_height(cr, text, SIZE_PANEL, room) >= count * SIZE_PANEL);
+    }
+    cairo_destroy(cr);
+}
+
+/* ---- columns with places ---------------------------------------------------------------------- */
+
+static void check_columns(const struct heatmap_grid *grid, const struct heatmap *map, const char *expected) {
+    int cells = heatmap_cells(grid, map, (struct cell_step){1, 1}, 10);
+    assert_int_equal(cells, strlen(expected));
+    for (int c = 0; c < cells; c++) {
+        int column = heatmap_column(grid, map, c, (struct cell_step){1, 1}, 10);
+        assert_int_equal(column < 0 ? '.' : '0' + column, expected[c]);
+    }
+}
+
+/* Ten cells over an axis from 0 to 100: their middles are 5, 15, ..., 95. */
+static void test_places(void **state) {
+    (void)state;
+    static const float value[4] = {0, 0, 0, 0};
+    static const int64_t whole[] = {1, 20, 60, 100}, part[] = {1, 41}, late[] = {60, 80, 100}, one[] = {1};
+    struct heatmap map[] = {{.rows = 1, .cols = 4, .value = value, .place = whole},
+                            {.rows = 1, .cols = 2, .value = value, .place = part},
+                            {.rows = 1, .cols = 3, .value = value, .place = late},
+                            {.rows = 1, .cols = 1, .value = value, .place = one}};
+    struct heatmap_grid grid = {.count = 4, .map = map, .bar = {0, 1, false}, .end = 100, .x_axis = "step"};
+    check_columns(&grid, &map[0], "0111222233");
+    check_columns(&grid, &map[1], "00111");      /* ends where its last column stands */
+    check_columns(&grid, &map[2], "....000112"); /* nothing is known long before the first */
+    check_columns(&grid, &map[3], "0");
+    assert_true(isnan(heatmap_cell(&grid, &map[2], 0, -1, (struct cell_step){1, 1})));
+    struct ticks ticks = heatmap_ticks(&grid, 6);
+    assert_string_equal(ticks.text[ticks.count - 1], "100");
+    grid.end = 2; /* whole numbers only */
+    assert_int_equal(heatmap_ticks(&grid, 8).count, 3);
+}
+
 /* ---- maps as text ---------------------------------------------------------------------------- */
 
 static void test_table_of_the_lesson(void **state) {
@@ -132,7 +214,8 @@ static void test_table_of_the_lesson(void **state) {
     };
     static const char *const generated[] = {"6", "4", "0", "9", "2", "7"};
     static const char *const source[] = {"7", "2", "9", "0", "4", "6"};
-    struct heatmap map = {6, 6, value, generated, source, "head 0"};
+    struct heatmap map = {
+        .rows = 6, .cols = 6, .value = value, .row_label = generated, .col_label = source, .title = "head 0"};
     char *text;
     assert_int_equal(text_table(&map, &text, NULL), CH_OK);
     assert_string_equal(text, "              src:  7     2     9     0     4     6\n"
@@ -149,7 +232,8 @@ static void test_table_of_longer_labels(void **state) {
     (void)state;
     static const float value[] = {0.5f, NAN, -0.25f, 1000000};
     static const char *const generated[] = {"incomprehensibilities", "<eos>"}, *const source[] = {"attention", "是"};
-    struct heatmap map = {2, 2, value, generated, source, NULL};
+    struct heatmap map = {
+        .rows = 2, .cols = 2, .value = value, .row_label = generated, .col_label = source, .title = NULL};
     char *text;
     assert_int_equal(text_table(&map, &text, NULL), CH_OK);
     assert_string_equal(text, "                      src:  attention  是\n"
@@ -162,7 +246,9 @@ static void test_plain_text(void **state) {
     (void)state;
     static const float value[] = {0, 0.25f, 1, 0.5f, NAN, 0.999f};
     static const char *const row[] = {"a", "eos"}, *const col[] = {"7", "12", "x"};
-    struct heatmap map[2] = {{2, 3, value, row, col, "head 0"}, {2, 3, value, row, col, "head 1"}};
+    struct heatmap map[2] = {
+        {.rows = 2, .cols = 3, .value = value, .row_label = row, .col_label = col, .title = "head 0"},
+        {.rows = 2, .cols = 3, .value = value, .row_label = row, .col_label = col, .title = "head 1"}};
     struct heatmap_grid grid = {
         .count = 2, .map = map, .x_axis = "source position", .y_axis = "generated token", .bar = {0, 1, false}};
     struct panel panel = {&panel_maps, &grid, true};
@@ -200,6 +286,9 @@ int main(void) {
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_means),
+        cmocka_unit_test(test_wrapping),
+        cmocka_unit_test(test_drawn_lines_fit),
+        cmocka_unit_test(test_places),
         cmocka_unit_test(test_table_of_the_lesson),
         cmocka_unit_test(test_table_of_longer_labels),
         cmocka_unit_test(test_plain_text),

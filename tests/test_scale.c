@@ -1,6 +1,7 @@
 /* Scales and their ticks: round numbers, told apart, within the axis; colours and dashes that are told apart. */
 #include "plot/chart.h"
 #include "plot/scale.h"
+#include "plot/spread.h"
 #include "support.h"
 
 #include <math.h>
@@ -92,8 +93,80 @@ static void ticks_read_well(void **state) {
     check_texts(0.02, 5, true, 8, "0.02 0.05 0.1 0.2 0.5 1 2 5");
     check_texts(0.02, 5, true, 6, "0.03 0.1 0.3 1 3");
     check_texts(0.02, 5, true, 3, "0.1 1");
-    check_texts(1e-9, 1e9, true, 4, "1e-5 1 1e5");
-    check_texts(2e10, 8e10, false, 4, "2e+10 4e+10 6e+10 8e+10");
+    check_texts(1e-9, 1e9, true, 4, "1e-5 1e0 1e5");
+    check_texts(1e-4, 0.1, true, 6, "1e-4 1e-3 1e-2 1e-1");
+    check_texts(0.001, 50000, true, 6, "0.01 1 100 10000");
+    check_texts(100, 500000, true, 6, "1e2 1e3 1e4 1e5");
+    check_texts(2e10, 8e10, false, 4, "2e10 4e10 6e10 8e10");
+    check_texts(0, 2e-5, false, 6, "0 5.0e-6 1.0e-5 1.5e-5 2.0e-5");
+    check_texts(-2e-5, 2e-4, false, 6, "0.00000 0.00005 0.00010 0.00015 0.00020");
+}
+
+static bool has_power(const char *text) {
+    return strchr(text, 'e') != NULL;
+}
+
+/* Along one axis a number is plain, or has a power of ten, as its neighbours; only 0 is both. */
+static void ticks_are_alike(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 4000; i++) {
+        bool log = i % 2;
+        double low = pow(10, 24 * random_share(8, i) - 12), ratio = pow(10, 10 * random_share(9, i));
+        struct scale scale = scale_of(log ? low : -low, low * ratio, log);
+        struct ticks ticks = scale_ticks(&scale, random_int(10, i, 2, MOST_TICKS));
+        for (int k = 0; k < ticks.count; k++)
+            for (int j = 0; j < k; j++)
+                if (ticks.value[k] != 0 && ticks.value[j] != 0 && has_power(ticks.text[k]) != has_power(ticks.text[j]))
+                    fail_msg("%s beside %s", ticks.text[j], ticks.text[k]);
+    }
+}
+
+static void check_ends(double low, double high, const char *expected_low, const char *expected_high) {
+    char a[NUMBER_BYTES], b[NUMBER_BYTES];
+    scale_ends(&(struct scale){low, high, false}, a, b);
+    assert_string_equal(a, expected_low);
+    assert_string_equal(b, expected_high);
+}
+
+static void ends_are_alike(void **state) {
+    (void)state;
+    check_ends(0, 1, "0", "1");
+    check_ends(-1, 1.5, "-1", "1.5");
+    check_ends(0.002, 20, "0.002", "20");
+    check_ends(1e-5, 0.05, "1e-5", "5e-2");
+    check_ends(0, 5e-5, "0", "5e-5");
+    check_ends(-1.2345e-300, 1, "-1.23e-300", "1.00e0");
+    check_ends(-1500, 150000, "-1.5e3", "1.5e5");
+}
+
+/* ---- columns of numbers ---- */
+
+static void check_column(const double *value, int count, const char *expected) {
+    struct spread row[8];
+    struct spread_notation mean, deviation;
+    char all[128] = "", number[NUMBER_BYTES];
+    for (int i = 0; i < count; i++) row[i] = (struct spread){.mean = -value[i], .deviation = value[i]};
+    spreads_notations(&(struct spreads){.count = count, .row = row}, &mean, &deviation);
+    for (int i = 0; i < count; i++) {
+        spread_number(row[i].mean, mean, number);
+        assert_true(strlen(number) <= 8);
+        spread_number(row[i].deviation, deviation, number);
+        strcat(strcat(all, i ? " " : ""), number);
+    }
+    assert_string_equal(all, expected);
+}
+
+/* A column has one notation and, where it is plain, as many decimals in every row. */
+static void columns_are_alike(void **state) {
+    (void)state;
+    check_column((double[]){0.3090, 0.0017, 0}, 3, "0.3090 0.0017 0");
+    check_column((double[]){1, 0.9954, 0.0001}, 3, "1.0000 0.9954 0.0001");
+    check_column((double[]){0.05, 5e-5, 0}, 3, "5.0e-2 5.0e-5 0");
+    check_column((double[]){12.5, 0.25}, 2, "12.500 0.250");
+    check_column((double[]){1234.5, 0.05}, 2, "1.2e3 5.0e-2");
+    check_column((double[]){1234.5, 99}, 2, "1234.5 99.0");
+    check_column((double[]){123456, 99}, 2, "1.2e5 9.9e1");
+    check_column((double[]){0, 0}, 2, "0 0");
 }
 
 static void places(void **state) {
@@ -213,6 +286,9 @@ int main(void) {
         cmocka_unit_test(linear_ticks_are_round),
         cmocka_unit_test(logarithmic_ticks_are_round),
         cmocka_unit_test(ticks_read_well),
+        cmocka_unit_test(ticks_are_alike),
+        cmocka_unit_test(ends_are_alike),
+        cmocka_unit_test(columns_are_alike),
         cmocka_unit_test(places),
         cmocka_unit_test(odd_ranges),
         cmocka_unit_test(rounding),

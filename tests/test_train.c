@@ -204,6 +204,26 @@ static void stopped_and_resumed_is_uninterrupted(void **state) {
     check_stops("torch");
 }
 
+/* The pointer to the latest checkpoint is lost, or was never written: the newest one is gone on from. */
+static void a_lost_pointer(void **state) {
+    (void)state;
+    ch_recipe *recipe = run_recipe("rng", "philox");
+    char *whole = whole_run("pointed", recipe), *run = strdup(path_in(folder, "unpointed"));
+    ch_trainer *trainer = trainer_of(recipe, run);
+    int64_t at = 8; /* a checkpoint stands there, and one at 4 may */
+    ch_error error;
+    assert_int_equal(ch_trainer_run(trainer, stop_at, &at, &error), CH_STOPPED);
+    ch_trainer_free(trainer);
+    assert_int_equal(unlink(path_in(run, "checkpoints/latest")), 0);
+    check_ok(ch_trainer_resume(run, NULL, NULL, 0, &trainer, &error), &error);
+    assert_int_equal(trainer->step, 8);
+    finish_run(trainer);
+    check_same_file(run, whole, "model.safetensors");
+    check_same_file(run, whole, "checkpoints/latest");
+    free(whole), free(run);
+    ch_recipe_free(recipe);
+}
+
 /* Wanting to stop at the last step is not stopping. */
 static void stopping_at_the_end(void **state) {
     (void)state;
@@ -492,6 +512,7 @@ int main(void) {
         cmocka_unit_test(the_best_checkpoint_is_the_result),
         cmocka_unit_test(a_run_without_a_folder),
         cmocka_unit_test(stopped_and_resumed_is_uninterrupted),
+        cmocka_unit_test(a_lost_pointer),
         cmocka_unit_test(stopping_at_the_end),
         cmocka_unit_test(steps_can_be_extended),
         cmocka_unit_test(changes_that_are_refused),

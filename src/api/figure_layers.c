@@ -1,7 +1,8 @@
 /*
  * How gradients and updates fare with depth: maps of norm over layer and step, from the gradients.jsonl of runs that
  * were trained with log-gradients. A layer's norm is the root of the sum of its tensors' squares: enc.0.attn holds four
- * matrices and four biases. The order is the model's, from the embeddings to the output.
+ * matrices and four biases. The order is the model's, from the embeddings to the output. All runs are drawn against the
+ * same steps, from 0 to the last of the longest.
  */
 #include "api/figure_layers.h"
 #include "api/run_log.h"
@@ -9,11 +10,12 @@
 #include "io/run_folder.h"
 #include "plot/heatmap.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 900, NAME = 64, STEP = 24, MOST_TENSORS = 20000, DECADES = 6, KINDS = 2 };
+enum { WIDTH = 900, NAME = 64, MOST_TENSORS = 20000, DECADES = 6, KINDS = 2 };
 
 static const char *const kind_key[KINDS] = {"gradient", "update"};
 
@@ -21,12 +23,11 @@ static const char *const kind_key[KINDS] = {"gradient", "update"};
 struct layers_run {
     int layers, steps;
     size_t tensors;
-    char (*name)[NAME];  /* (layers) */
-    char (*label)[STEP]; /* (steps) */
-    const char **row, **column;
+    char (*name)[NAME]; /* (layers) */
+    const char **row;
+    int64_t *step;       /* (steps) */
     float *value[KINDS]; /* while reading (steps, layers), afterwards (layers, steps) */
-    size_t name_capacity, label_capacity, value_capacity[KINDS];
-    char title[KINDS][NAME + 32];
+    size_t name_capacity, step_capacity, value_capacity[KINDS];
 };
 
 struct layers_figure {
@@ -43,9 +44,8 @@ static void release(struct ch_figure *figure) {
     for (int i = 0; f->run && i < f->runs; i++) {
         struct layers_run *run = &f->run[i];
         mem_free(run->name);
-        mem_free(run->label);
         mem_free(run->row);
-        mem_free(run->column);
+        mem_free(run->step);
         for (int kind = 0; kind < KINDS; kind++) mem_free(run->value[kind]);
     }
     mem_free(f->run);
@@ -112,12 +112,12 @@ static ch_status take_norms(struct layers_run *run, int kind, const struct js_va
     while (js_next(norms, &cursor, &tensor, &value)) {
         double norm;
         int layer = find_layer(run, tensor);
-        ch_status status = js_double(value, where, tensor, &norm, error);
+        ch_status status = log_size(value, where, tensor, &norm, error);
         if (status != CH_OK) return status;
         if (layer < 0)
             return fail(error, CH_FAILED, "%s: '%s': expected the tensors of the first line, found '%.80s'", where,
                         kind_key[kind], tensor);
-        row[layer] = hypotf(row[layer], (float)norm);
+        row[layer] = hypotf(row[layer], (float)fmin(norm, (double)FLT_MAX));
     }
     return CH_OK;
 }
@@ -132,9 +132,9 @@ static ch_status take(const struct js_value *line, int64_t step, const char *whe
         if (status == CH_OK) status = take_norms(run, kind, norms, where, error);
     }
     if (status != CH_OK) return status;
-    if (!mem_grow((void **)&run->label, &run->label_capacity, (size_t)run->steps + 1, sizeof *run->label))
+    if (!mem_grow((void **)&run->step, &run->step_capacity, (size_t)run->steps + 1, sizeof *run->step))
         return fail_memory(error, "a run's gradients");
-    snprintf(run->label[run->steps++], STEP, "%lld", (long long)step);
+    run->step[run->steps++] = step;
     return CH_OK;
 }
 
@@ -152,10 +152,8 @@ static bool turn(struct layers_run *run, int kind) {
 
 static bool point_at_labels(struct layers_run *run) {
     run->row = mem_new((size_t)run->layers, sizeof *run->row);
-    run->column = mem_new((size_t)run->steps, sizeof *run->column);
-    if (!run->row || !run->column) return false;
+    if (!run->row) return false;
     for (int i = 0; i < run->layers; i++) run->row[i] = run->name[i];
-    for (int i = 0; i < run->steps; i++) run->column[i] = run->label[i];
     return true;
 }
 
@@ -185,28 +183,37 @@ static struct scale bar_of(const struct layers_figure *f, int kind) {
     return scale_rounded(scale_of(fmax(low, high * pow(10, -DECADES)), high, true));
 }
 
+static int64_t last_step(const struct layers_figure *f) {
+    int64_t last = 0;
+    for (int i = 0; i < f->runs; i++) {
+        const struct layers_run *run = &f->run[i];
+        if (run->step[run->steps - 1] > last) last = run->step[run->steps - 1];
+    }
+    return last;
+}
+
 static void fill_maps(struct layers_figure *f, const char *const *folders) {
     static const char *const words[KINDS] = {"norm of the gradient, before clipping", "norm of the update"};
     for (int kind = 0; kind < KINDS; kind++) {
         struct heatmap *map = f->map + (size_t)kind * (size_t)f->runs;
         for (int i = 0; i < f->runs; i++) {
-            struct layers_run *run = &f->run[i];
-            snprintf(run->title[kind], sizeof run->title[kind], "%s%s%.40s", words[kind], f->runs > 1 ? ": " : "",
-                     f->runs > 1 ? folders[i] : "");
+            const struct layers_run *run = &f->run[i];
             map[i] = (struct heatmap){.rows = run->layers,
                                       .cols = run->steps,
                                       .value = run->value[kind],
                                       .row_label = run->row,
-                                      .col_label = run->column,
-                                      .title = run->title[kind]};
+                                      .place = run->step,
+                                      .title = f->runs > 1 ? folders[i] : NULL};
         }
         f->grid[kind] = (struct heatmap_grid){.count = f->runs,
                                               .map = map,
+                                              .title = words[kind],
                                               .x_axis = "step",
                                               .y_axis = "layer",
                                               .bar = bar_of(f, kind),
-                                              .aspect = f->runs > 1 ? 0.8 : 0.5,
-                                              .sampled = true};
+                                              .aspect = f->runs > 1 ? 0.35 : 0.5,
+                                              .sampled = true,
+                                              .end = last_step(f)};
         f->panel[kind] = (struct panel){&panel_maps, &f->grid[kind], true};
     }
     f->figure.page = (struct page){"Gradients and updates with depth", WIDTH, 1, KINDS, f->panel};

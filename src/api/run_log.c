@@ -25,7 +25,7 @@ static ch_status take(const struct js_value *line, int64_t step, const char *whe
         double value;
         const struct js_value *found = js_find(line, key[i]);
         if (!found && i == RUN_VALIDATION) continue; /* only where it was measured */
-        ch_status status = js_double(found, where, key[i], &value, error);
+        ch_status status = log_size(found, where, key[i], &value, error);
         if (status != CH_OK) return status;
         if (!column_add(&log->column[i], (double)step, value)) return fail_memory(error, "a run's log");
     }

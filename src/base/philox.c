@@ -1,5 +1,5 @@
 #include "base/philox.h"
-#include "base/vector.h"
+#include "base/philox_lanes.h"
 
 #include <string.h>
 
@@ -29,35 +29,15 @@ struct philox_key philox_derive(uint64_t seed, enum philox_use use, uint64_t ste
     return (struct philox_key){{out[0], out[1]}};
 }
 
-/* Lanes of 64 bits, of which the lower halves count: a product of two lower halves is then one multiplication. */
-typedef uint64_t wide __attribute__((vector_size(PHILOX_LANES / 2 * sizeof(uint64_t))));
-
-/* Ten rounds on the counters of half the lanes. */
-VECTOR_HELPER void rounds(wide c[4], uint32_t k0, uint32_t k1) {
-    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-        wide p0 = (c[0] & 0xFFFFFFFFu) * 0xD2511F53u, p1 = (c[2] & 0xFFFFFFFFu) * 0xCD9E8D57u;
-        c[0] = (p1 >> 32) ^ c[1] ^ k0;
-        c[1] = p1;
-        c[2] = (p0 >> 32) ^ c[3] ^ k1;
-        c[3] = p0;
-    }
-}
-
 VECTORISED void philox_lanes(struct philox_key key, const struct philox_words *counter, struct philox_words *out) {
-    enum { HALF = PHILOX_LANES / 2 };
-    wide low[4], high[4];
-    for (int w = 0; w < 4; w++)
-        for (int l = 0; l < HALF; l++) {
-            low[w][l] = counter->word[w][l];
-            high[w][l] = counter->word[w][HALF + l];
-        }
-    rounds(low, key.word[0], key.word[1]);
-    rounds(high, key.word[0], key.word[1]);
-    for (int w = 0; w < 4; w++)
-        for (int l = 0; l < HALF; l++) {
-            out->word[w][l] = (uint32_t)low[w][l];
-            out->word[w][HALF + l] = (uint32_t)high[w][l];
-        }
+    for (int first = 0; first < PHILOX_LANES; first += PHILOX_WIDE) {
+        wide c[4];
+        for (int w = 0; w < 4; w++)
+            for (int l = 0; l < PHILOX_WIDE; l++) c[w][l] = counter->word[w][first + l];
+        philox_wide(&c[0], &c[1], &c[2], &c[3], key.word[0], key.word[1]);
+        for (int w = 0; w < 4; w++)
+            for (int l = 0; l < PHILOX_WIDE; l++) out->word[w][first + l] = (uint32_t)c[w][l];
+    }
 }
 
 VECTORISED void philox_in_order(const struct philox_words *words, uint32_t out[4 * PHILOX_LANES]) {

@@ -6,7 +6,11 @@
 #include "base/real.h"
 
 #if defined(CH_VECTOR) && defined(__x86_64__) && __GNUC__ >= 12 && !defined(__clang__)
+#if CH_VECTOR >= 4
 #define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define VECTORISED __attribute__((target_clones("arch=x86-64-v3", "default")))
+#endif
 #else
 #define VECTORISED
 #endif

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static struct pass inference(const struct ch_model *model, const struct attention_core *core, struct arena *arena) {
-    return (struct pass){.params = &model->params, .arena = arena, .core = core, .dropout = DROPOUT_OFF};
+    return (struct pass){
+        .params = &model->params, .turned = model->turned, .arena = arena, .core = core, .dropout = DROPOUT_OFF};
 }
 
 /* ---- memory ---- */

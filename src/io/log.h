@@ -10,8 +10,13 @@ struct log {
 };
 
 /* Opens for appending, after cutting the file back to the lines whose "step" is at most `last_step`: what a run wrote
- * after the checkpoint that it continues from. A missing file is made. */
+ * after the checkpoint that it continues from. A missing file is made: at once by a run from its start, by one that
+ * goes on with its first line, so that until then it is known to be missing. */
 ch_status log_open(struct log *log, const char *path, int64_t last_step, ch_error *error);
+/* Refuses a log that is not what a run leaves that has taken `last_step` steps and has written the line of step
+ * `sure_step`: a line up to there that cannot be read, or none. A last line without its end is what a killed run left,
+ * and fine; what comes after last_step is not looked at; a missing file is no fault. Changes nothing. */
+ch_status log_check(const char *path, int64_t last_step, int64_t sure_step, ch_error *error);
 /* Appends the object as one line. Frees it, also on failure. */
 ch_status log_line(struct log *log, struct js_value *object, ch_error *error);
 void log_close(struct log *log);
@@ -24,5 +29,8 @@ typedef ch_status (*log_take)(const struct js_value *line, int64_t step, const c
  * without its end is one that is being written, or that a dead run left, and is passed over. Fails on a log without
  * lines. */
 ch_status log_read(const char *path, log_take take, void *context, ch_error *error);
+
+/* A loss, a norm, a rate: a number that is not below 0. */
+ch_status log_size(const struct js_value *value, const char *where, const char *key, double *out, ch_error *error);
 
 #endif

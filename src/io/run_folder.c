@@ -2,9 +2,11 @@
 #include "base/memory.h"
 #include "io/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -45,6 +47,25 @@ ch_status run_lock(const char *folder, int *descriptor, ch_error *error) {
     return fail(error, CH_FAILED, "%s: another process is training in it", folder);
 }
 
+int64_t run_step_of(const char *name) {
+    if (!*name || strlen(name) > 18 || strspn(name, "0123456789") != strlen(name)) return -1;
+    return strtoll(name, NULL, 10);
+}
+
+static ch_status newest(char *out, const char *checkpoints, ch_error *error) {
+    int64_t step = -1;
+    char name[32];
+    *out = '\0';
+    DIR *listing = opendir(checkpoints);
+    if (!listing) return errno == ENOENT ? CH_OK : fail_errno(error, "cannot read %s", checkpoints);
+    for (struct dirent *entry; (entry = readdir(listing));)
+        if (run_step_of(entry->d_name) > step) step = run_step_of(entry->d_name);
+    closedir(listing);
+    if (step < 0) return CH_OK;
+    snprintf(name, sizeof name, "%lld", (long long)step);
+    return run_path(out, checkpoints, name, error);
+}
+
 enum { LONGEST_NAME = 64 };
 
 ch_status run_latest(char *out, const char *folder, ch_error *error) {
@@ -53,12 +74,11 @@ ch_status run_latest(char *out, const char *folder, ch_error *error) {
     ch_status status = run_path(checkpoints, folder, RUN_CHECKPOINTS, error);
     if (status == CH_OK) status = run_path(pointer, checkpoints, RUN_LATEST, error);
     if (status != CH_OK) return status;
-    if (!run_exists(pointer))
-        return fail(error, CH_FAILED, "%s: expected a run with a checkpoint, and there is no %s", folder, pointer);
+    if (!run_exists(pointer)) return newest(out, checkpoints, error);
     status = file_read(pointer, LONGEST_NAME, &name, &length, error);
     if (status != CH_OK) return status;
     name[strcspn(name, "\n")] = '\0';
-    if (strspn(name, "0123456789") != strlen(name) || !*name)
+    if (run_step_of(name) < 0)
         status = fail(error, CH_FAILED, "%s: expected the number of a checkpoint, found '%s'", pointer, name);
     else
         status = run_path(out, checkpoints, name, error);
@@ -77,7 +97,7 @@ ch_status run_model_file(char *out, const char *path, ch_error *error) {
     ch_status status = run_path(out, path, RUN_MODEL, error);
     if (status != CH_OK || run_exists(out)) return status;
     status = run_latest(latest, path, NULL);
-    if (status != CH_OK)
+    if (status != CH_OK || !*latest)
         return fail(error, CH_FAILED, "%s: expected a run or checkpoint folder, and it holds no %s and no checkpoint",
                     path, RUN_MODEL);
     return run_path(out, latest, RUN_MODEL, error);

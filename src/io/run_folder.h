@@ -4,7 +4,7 @@
  *   log.jsonl                 one line for each logged step
  *   gradients.jsonl           with --log-gradients: norms of each tensor at the same steps
  *   checkpoints/<step>/       model.safetensors and trainer.safetensors
- *   checkpoints/latest        the name of the newest complete one
+ *   checkpoints/latest        the name of the newest complete one (a folder under its number is complete)
  *   checkpoints/best          the name of the one with the lowest validation loss
  *   model.safetensors         the result
  */
@@ -35,7 +35,10 @@ ch_status run_lock(const char *folder, int *descriptor, ch_error *error);
 /* The folder of a step's checkpoint. */
 ch_status run_checkpoint(char *out, const char *folder, int64_t step, ch_error *error);
 
-/* The folder of the latest checkpoint; CH_FAILED if there is none. */
+/* The step that a checkpoint's folder is named for, or -1. */
+int64_t run_step_of(const char *name);
+/* The folder of the latest checkpoint: the one that `latest` names, or, where that is lost, the newest there is. Empty
+ * if there is no checkpoint. */
 ch_status run_latest(char *out, const char *folder, ch_error *error);
 
 /* Makes MODEL of the command line a file: a run folder's result or latest checkpoint, a checkpoint folder's model, or

@@ -4,12 +4,12 @@
  * position, example, site) gives 128 bits: 16 for each of BLOCK neighbouring elements, so the rate is met to 2^-17.
  */
 #include "kernels/kernels.h"
-#include "base/vector.h"
+#include "base/philox_lanes.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum { BLOCK = KEY_BLOCK, DRAWN = BLOCK * PHILOX_LANES }; /* elements of one counter, and of all lanes */
+enum { BLOCK = KEY_BLOCK }; /* elements of one counter */
 static_assert((int)PHILOX_LANES == (int)LANES, "a lane of a tile has a lane of the generator");
 
 /* The head shares a word with the block, see MOST_HEADS. */
@@ -28,87 +28,94 @@ real dropout_factor(const struct dropout *dropout) {
 
 /* ---- rows ---- */
 
-VECTORISED static void keep_below(uint8_t *keep, const uint32_t *word, uint32_t threshold) {
-    for (int i = 0; i < DRAWN / 2; i++) {
-        keep[2 * i] = (word[i] & 0xFFFF) < threshold;
-        keep[2 * i + 1] = word[i] >> 16 < threshold;
-    }
+enum { DRAWN = BLOCK * PHILOX_WIDE }; /* neighbouring elements drawn at a time */
+
+/* One row of a tensor, as the generator sees it. */
+struct drawn_row {
+    uint32_t head, position, example;
+};
+
+/* keep (DRAWN), from the first element of a block on. A lane's words are its block's elements, lower half first. */
+VECTOR_HELPER void draw(uint8_t *keep, const struct dropout *dropout, const struct drawn_row *row, int block,
+                        uint32_t threshold) {
+    typedef uint32_t words __attribute__((vector_size(PHILOX_WIDE * sizeof(uint32_t))));
+    typedef uint32_t mixed __attribute__((vector_size(2 * PHILOX_WIDE * sizeof(uint32_t))));
+    typedef uint16_t halves __attribute__((vector_size(PHILOX_WIDE * sizeof(uint64_t))));
+    typedef uint8_t bytes __attribute__((vector_size(PHILOX_WIDE * sizeof(uint32_t))));
+    wide c0 = (wide){0, 1, 2, 3, 4, 5, 6, 7} + first_word(row->head, block), c1 = (wide){0} + row->position;
+    wide c2 = (wide){0} + row->example, c3 = (wide){0} + dropout->site;
+    philox_wide(&c0, &c1, &c2, &c3, dropout->key.word[0], dropout->key.word[1]);
+    halves low = (halves)((c0 & 0xFFFFFFFFu) | c1 << 32), high = (halves)((c2 & 0xFFFFFFFFu) | c3 << 32);
+    halves limit = (halves){0} + (uint16_t)(threshold - 1); /* a threshold of 2^16 fits no half */
+    words first = (words) __builtin_convertvector(low <= limit, bytes);
+    words second = (words) __builtin_convertvector(high <= limit, bytes);
+    mixed both = __builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+    both &= 0x01010101u;
+    memcpy(keep, &both, sizeof both);
 }
 
-/* keep (DRAWN): lane after lane, as the elements follow each other. */
-static void draw(uint8_t *keep, const struct dropout *dropout, const struct philox_words *counter) {
-    struct philox_words drawn;
-    uint32_t in_order[4 * PHILOX_LANES];
-    philox_lanes(dropout->key, counter, &drawn);
-    philox_in_order(&drawn, in_order);
-    keep_below(keep, in_order, threshold_of(dropout));
+/* keep (n): elements of one row from the first on. */
+VECTOR_HELPER void draw_row(uint8_t *keep, const struct dropout *dropout, const struct drawn_row *row, int n,
+                            uint32_t threshold) {
+    int i = 0;
+    for (; i + DRAWN <= n; i += DRAWN) draw(keep + i, dropout, row, i / BLOCK, threshold);
+    if (i == n) return;
+    uint8_t rest[DRAWN];
+    draw(rest, dropout, row, i / BLOCK, threshold);
+    memcpy(keep + i, rest, (size_t)(n - i));
 }
 
-/* The counters of neighbouring blocks of one row, in `count` lanes. */
-static void count_blocks(struct philox_words *counter, int lane, int count, const struct dropout *dropout,
-                         uint32_t position, uint32_t example, uint32_t word) {
-    for (int l = lane; l < lane + count; l++) {
-        counter->word[0][l] = word + (uint32_t)(l - lane);
-        counter->word[1][l] = position;
-        counter->word[2][l] = example;
-        counter->word[3][l] = dropout->site;
-    }
+VECTORISED static void draw_one(uint8_t *keep, const struct dropout *dropout, const struct drawn_row *row, int n) {
+    uint32_t threshold = threshold_of(dropout);
+    if (threshold == 0)
+        memset(keep, 0, (size_t)n);
+    else
+        draw_row(keep, dropout, row, n, threshold);
 }
 
 const uint8_t *dropout_row(const struct dropout *dropout, uint32_t example, uint32_t position, uint32_t head,
                            size_t packed, int n, uint8_t *keep) {
     if (dropout->drawn) return dropout->drawn + packed;
-    for (int first = 0; first < n; first += DRAWN) {
-        struct philox_words counter;
-        uint8_t drawn[DRAWN];
-        count_blocks(&counter, 0, PHILOX_LANES, dropout, position, example, first_word(head, first / BLOCK));
-        draw(drawn, dropout, &counter);
-        memcpy(keep + first, drawn, (size_t)(n - first < DRAWN ? n - first : DRAWN));
-    }
+    draw_one(keep, dropout, &(struct drawn_row){head, position, example}, n);
     return keep;
 }
 
-/* Rows of whole blocks lie one behind the other: the lanes go through them without regard for where one ends. */
-static void draw_rows(uint8_t *keep, const struct dropout *dropout, const struct batch *batch, int channels) {
-    int blocks = channels / BLOCK, row = 0, block = 0;
-    size_t count = (size_t)batch->rows * (size_t)channels;
-    struct philox_words counter = {0};
-    for (size_t first = 0; first < count; first += DRAWN) {
-        uint8_t drawn[DRAWN];
-        for (int lane = 0; lane < PHILOX_LANES && row < batch->rows;) {
-            int run = blocks - block < PHILOX_LANES - lane ? blocks - block : PHILOX_LANES - lane;
-            count_blocks(&counter, lane, run, dropout, (uint32_t)batch->position[row],
-                         batch->example[batch->sequence[row]], first_word(0, block));
-            lane += run;
-            block += run;
-            if (block == blocks) block = 0, row++;
-        }
-        draw(drawn, dropout, &counter);
-        memcpy(keep + first, drawn, count - first < DRAWN ? count - first : DRAWN);
+VECTORISED static void draw_rows(uint8_t *keep, const struct dropout *dropout, const struct batch *batch,
+                                 int channels) {
+    uint32_t threshold = threshold_of(dropout);
+    if (threshold == 0) memset(keep, 0, (size_t)batch->rows * (size_t)channels);
+    for (int n = 0; n < batch->rows && threshold > 0; n++) {
+        struct drawn_row row = {0, (uint32_t)batch->position[n], batch->example[batch->sequence[n]]};
+        draw_row(keep + (size_t)n * (size_t)channels, dropout, &row, channels, threshold);
     }
 }
 
 static void mask_rows(uint8_t *keep, const struct dropout *dropout, const struct batch *batch, int channels) {
-    if (!dropout->drawn && channels % BLOCK == 0) {
+    if (dropout->drawn)
+        memcpy(keep, dropout->drawn, (size_t)batch->rows * (size_t)channels);
+    else
         draw_rows(keep, dropout, batch, channels);
-        return;
-    }
-    for (int row = 0; row < batch->rows; row++) {
-        size_t packed = (size_t)row * (size_t)channels;
-        const uint8_t *from = dropout_row(dropout, batch->example[batch->sequence[row]], (uint32_t)batch->position[row],
-                                          0, packed, channels, keep + packed);
-        if (from != keep + packed) memcpy(keep + packed, from, (size_t)channels);
-    }
 }
 
 VECTORISED static void keep_scaled(real *y, const real *x, const uint8_t *keep, real factor, size_t count) {
     for (size_t i = 0; i < count; i++) y[i] = x[i] * ((real)keep[i] * factor);
 }
 
+VECTORISED static void keep_added(real *y, const real *x, const real *to, const uint8_t *keep, real factor,
+                                  size_t count) {
+    for (size_t i = 0; i < count; i++) y[i] = to[i] + x[i] * ((real)keep[i] * factor);
+}
+
 void dropout_forward(real *y, uint8_t *keep, const real *x, const struct dropout *dropout, const struct batch *batch,
                      int channels) {
     mask_rows(keep, dropout, batch, channels);
     keep_scaled(y, x, keep, dropout_factor(dropout), (size_t)batch->rows * (size_t)channels);
+}
+
+void dropout_add_forward(real *y, uint8_t *keep, const real *x, const real *residual, const struct dropout *dropout,
+                         const struct batch *batch, int channels) {
+    mask_rows(keep, dropout, batch, channels);
+    keep_added(y, x, residual, keep, dropout_factor(dropout), (size_t)batch->rows * (size_t)channels);
 }
 
 void dropout_backward(real *dx, const real *dy, const uint8_t *keep, const struct dropout *dropout, size_t count) {

@@ -50,6 +50,9 @@ void dropout_weights(real *kept, const struct dropout *dropout, uint32_t example
 /* y (N, C) = x * keep / (1 - rate). keep (N, C) is saved for backward. */
 void dropout_forward(real *y, uint8_t *keep, const real *x, const struct dropout *dropout, const struct batch *batch,
                      int channels);
+/* y (N, C) = residual + x * keep / (1 - rate). */
+void dropout_add_forward(real *y, uint8_t *keep, const real *x, const real *residual, const struct dropout *dropout,
+                         const struct batch *batch, int channels);
 void dropout_backward(real *dx, const real *dy, const uint8_t *keep, const struct dropout *dropout, size_t count);
 
 /* ---- rows --------------------------------------------------------------------------------------- */
@@ -62,6 +65,11 @@ void bias_backward(real *db, const real *dy, int rows, int channels);
 void clear_rows(real *x, int ld, int rows, int channels);
 /* y += x, count elements. */
 void add(real *y, const real *x, size_t count);
+
+/* Rows for which few_rows_product is the faster one. */
+enum { FEW_ROWS = 32 };
+/* y (N, C) = x (N, K) w (K, C) + b (C), b may be NULL. LANES - 1 numbers behind w are read and not used. */
+void few_rows_product(real *y, const real *x, const real *w, const real *b, int rows, int depth, int columns);
 
 /* y (C, N) = x (N, C) turned. */
 void transpose(real *y, const real *x, int rows, int channels);

@@ -9,12 +9,12 @@
 VECTORISED void adam_update(real *w, real *m, real *v, const real *g, real grad_scale, double lr, double beta1,
                             double beta2, double epsilon, double bias1, double bias2, size_t count) {
     real b1 = (real)beta1, b2 = (real)beta2, rest1 = (real)(1 - beta1), rest2 = (real)(1 - beta2);
-    real rate = (real)(lr / bias1), root = (real)sqrt(bias2), eps = (real)epsilon;
+    real rate = (real)(lr / bias1), per_root = (real)(1 / sqrt(bias2)), eps = (real)epsilon; /* divisions are slow */
     for (size_t i = 0; i < count; i++) {
         real grad = g[i] * grad_scale;
         m[i] = b1 * m[i] + rest1 * grad;
         v[i] = b2 * v[i] + rest2 * grad * grad;
-        w[i] -= rate * m[i] / (R(sqrt)(v[i]) / root + eps);
+        w[i] -= rate * m[i] / (R(sqrt)(v[i]) * per_root + eps);
     }
 }
 

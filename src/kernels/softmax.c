@@ -117,11 +117,22 @@ VECTORISED void softmax_columns_again(real *x, int n, const real maximum[LANES],
         for (int l = 0; l < LANES; l++) x[j * LANES + l] = exp_below_zero(x[j * LANES + l] - most[l]) * factor[l];
 }
 
-int argmax(const real *x, int n) {
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        if (x[i] > x[best] || isnan(x[best])) best = i;
-    return best;
+/* The first of n that equals a value; n if none does. */
+VECTOR_HELPER int first_equal(const real *x, int n, real value) {
+    enum { STRIDE = 4 * LANES }; /* looked at together, without a branch */
+    int i = 0;
+    for (; i + STRIDE <= n; i += STRIDE) {
+        int found = 0;
+        for (int l = 0; l < STRIDE; l++) found += x[i + l] == value;
+        if (found) break;
+    }
+    while (i < n && x[i] != value) i++;
+    return i;
+}
+
+VECTORISED int argmax(const real *x, int n) {
+    int best = first_equal(x, n, largest(x, n));
+    return best < n ? best : 0; /* nothing but NaN */
 }
 
 struct loss cross_entropy(real *dlogits, const real *logits, const int *label, int ignored, real scale, int rows,

@@ -39,6 +39,14 @@ ch_status model_allocate(struct ch_model *model, ch_error *error) {
     return status;
 }
 
+ch_status model_turn(struct ch_model *model, ch_error *error) {
+    if (!params_turn_pays(&model->params)) return CH_OK;
+    model->turned = params_new_turned(&model->params);
+    if (!model->turned) return fail_memory(error, "the model's weights");
+    for (int row = 0; row < model->params.count; row++) params_turn(&model->params, model->turned, row);
+    return CH_OK;
+}
+
 ch_status model_of_recipe(const ch_recipe *recipe, struct ch_model **model, ch_error *error) {
     *model = NULL;
     struct config config;
@@ -68,6 +76,7 @@ void ch_model_free(ch_model *model) {
     if (!model) return;
     encoder_decoder_free(&model->net);
     params_free(&model->params);
+    mem_free_aligned(model->turned);
     vocab_free(&model->vocab);
     config_free(&model->config);
     mem_free(model);

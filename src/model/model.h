@@ -10,12 +10,16 @@ struct ch_model {
     struct ch_vocab vocab;
     struct params params;
     struct encoder_decoder net;
+    real *turned; /* weights of linear layers as params_turn leaves them, of a model that was opened; else NULL */
 };
 
 /* Declares everything and allocates no values. The config is taken over, on failure too. */
 ch_status model_build(struct config *config, struct ch_model **model, ch_error *error);
 /* Values, zero, and buffers; refused if they do not fit the machine. */
 ch_status model_allocate(struct ch_model *model, ch_error *error);
+
+/* Keeps the weights turned, for decoding, where that pays. */
+ch_status model_turn(struct ch_model *model, ch_error *error);
 
 /* A model without values and one with fresh ones; torch: PyTorch's draws, NULL: Philox. */
 ch_status model_of_recipe(const ch_recipe *recipe, struct ch_model **model, ch_error *error);

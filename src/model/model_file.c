@@ -117,6 +117,7 @@ static ch_status open_file(const struct st_file *file, int heads, const char *wh
     status = check_names(*model, file, where, error);
     if (status == CH_OK) status = model_allocate(*model, error);
     if (status == CH_OK) status = read_values(*model, file, where, error);
+    if (status == CH_OK) status = model_turn(*model, error);
     if (status == CH_OK) return CH_OK;
     ch_model_free(*model);
     *model = NULL;

@@ -42,13 +42,12 @@ ch_status block_declare(struct block *block, struct params *params, const char *
     return status;
 }
 
-/* norm(x + dropout(y)); y is overwritten by the sum where nothing is dropped. */
+/* norm(x + dropout(y)); y is overwritten by the sum. */
 static real *branch_forward(struct pass *pass, const struct branch *branch, const real *x, real *y,
                             const struct batch *batch, struct branch_saved *saved) {
     int width = branch->norm.width;
-    real *sum = dropout_layer_forward(pass, branch->dropout_site, y, batch, width, &saved->dropout);
-    if (!pass_measures(pass)) add(sum, x, (size_t)batch->rows * (size_t)width);
-    real *out = norm_forward(pass, &branch->norm, sum, batch->rows, &saved->norm);
+    dropout_layer_add(pass, branch->dropout_site, y, x, batch, width, &saved->dropout);
+    real *out = norm_forward(pass, &branch->norm, y, batch->rows, &saved->norm);
     pass_show(pass, branch->name, "out", out, width, width, batch);
     return out;
 }

@@ -1,15 +1,31 @@
 #include "nn/dropout.h"
 
-real *dropout_layer_forward(struct pass *pass, uint32_t site, real *x, const struct batch *batch, int channels,
-                            struct dropout_saved *saved) {
+/* Memory for the mask; false where nothing is dropped. */
+static bool begin(struct pass *pass, uint32_t site, const struct batch *batch, int channels,
+                  struct dropout_saved *saved) {
     *saved = (struct dropout_saved){.channels = channels};
     saved->dropout = pass_dropout_rows(pass, site, batch, channels);
-    if (saved->dropout.rate == 0) return x;
-    real *y = pass_take(pass, (size_t)batch->rows, (size_t)channels);
+    if (saved->dropout.rate == 0) return false;
     saved->keep = arena_take(pass->arena, (size_t)batch->rows, (size_t)channels);
-    if (pass_measures(pass)) return y;
-    dropout_forward(y, saved->keep, x, &saved->dropout, batch, channels);
+    return true;
+}
+
+real *dropout_layer_forward(struct pass *pass, uint32_t site, real *x, const struct batch *batch, int channels,
+                            struct dropout_saved *saved) {
+    if (!begin(pass, site, batch, channels, saved)) return x;
+    real *y = pass_take(pass, (size_t)batch->rows, (size_t)channels);
+    if (!pass_measures(pass)) dropout_forward(y, saved->keep, x, &saved->dropout, batch, channels);
     return y;
+}
+
+void dropout_layer_add(struct pass *pass, uint32_t site, real *x, const real *residual, const struct batch *batch,
+                       int channels, struct dropout_saved *saved) {
+    bool drops = begin(pass, site, batch, channels, saved);
+    if (pass_measures(pass)) return;
+    if (drops)
+        dropout_add_forward(x, saved->keep, x, residual, &saved->dropout, batch, channels);
+    else
+        add(x, residual, (size_t)batch->rows * (size_t)channels);
 }
 
 real *dropout_layer_backward(struct pass *pass, real *dy, int rows, const struct dropout_saved *saved) {

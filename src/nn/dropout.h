@@ -13,6 +13,9 @@ struct dropout_saved {
 /* Gives x itself where nothing is dropped. */
 real *dropout_layer_forward(struct pass *pass, uint32_t site, real *x, const struct batch *batch, int channels,
                             struct dropout_saved *saved);
+/* x = residual + dropout(x) */
+void dropout_layer_add(struct pass *pass, uint32_t site, real *x, const real *residual, const struct batch *batch,
+                       int channels, struct dropout_saved *saved);
 /* Gives dy itself where nothing was dropped. */
 real *dropout_layer_backward(struct pass *pass, real *dy, int rows, const struct dropout_saved *saved);
 

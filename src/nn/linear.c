@@ -30,16 +30,27 @@ struct linear linear_joined(const struct linear *first, int out) {
     return joined;
 }
 
-real *linear_forward(struct pass *pass, const struct linear *linear, const real *x, int rows) {
+/* y without the bias */
+static void multiply(const struct pass *pass, const struct linear *linear, real *y, const real *x, int rows) {
     int in = linear->in, out = linear->out;
-    real *y = pass_take(pass, (size_t)rows, (size_t)out);
-    if (pass_measures(pass)) return y;
     if (pass->turned)
         gemm(GEMM_N, GEMM_N, rows, out, in, x, in, pass->turned + pass->params->row[linear->weight].offset, out, false,
              y, out);
     else
         gemm(GEMM_N, GEMM_T, rows, out, in, x, in, pass_value(pass, linear->weight), in, false, y, out);
-    if (linear->bias >= 0) bias_forward(y, pass_value(pass, linear->bias), rows, out);
+}
+
+real *linear_forward(struct pass *pass, const struct linear *linear, const real *x, int rows) {
+    real *y = pass_take(pass, (size_t)rows, (size_t)linear->out);
+    if (pass_measures(pass)) return y;
+    const real *bias = linear->bias >= 0 ? pass_value(pass, linear->bias) : NULL;
+    if (pass->turned && rows <= FEW_ROWS) {
+        const real *weight = pass->turned + pass->params->row[linear->weight].offset;
+        few_rows_product(y, x, weight, bias, rows, linear->in, linear->out);
+        return y;
+    }
+    multiply(pass, linear, y, x, rows);
+    if (bias) bias_forward(y, bias, rows, linear->out);
     return y;
 }
 

@@ -96,6 +96,16 @@ void params_turn(const struct params *params, real *turned, int first) {
     transpose(turned + row->offset, params->value + row->offset, out, in);
 }
 
+enum { MOST_TURNED = 16 << 20 }; /* elements: 64 MiB, what a large cache holds */
+
+bool params_turn_pays(const struct params *params) {
+    return params->trained <= MOST_TURNED;
+}
+
+real *params_new_turned(const struct params *params) {
+    return mem_new_aligned((params->trained + LANES) * sizeof(real));
+}
+
 const struct param *params_find(const struct params *params, const char *name) {
     for (int i = 0; i < params->count; i++)
         if (strcmp(params->row[i].name, name) == 0) return &params->row[i];

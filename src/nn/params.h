@@ -66,6 +66,10 @@ real *params_new_block(const struct params *params);
  * with its transpose (in, out) is faster, so who makes many keeps a block of them: this fills in the group that starts
  * at a row (nothing for other rows). */
 void params_turn(const struct params *params, real *turned, int row);
+/* Whether that is worth its memory: reading large ones is what takes the time. */
+bool params_turn_pays(const struct params *params);
+/* Room for that block, which may be read a vector beyond its end. */
+real *params_new_turned(const struct params *params);
 
 /* The row of that name, or NULL. */
 const struct param *params_find(const struct params *params, const char *name);

@@ -63,6 +63,36 @@ struct label canvas_fit(cairo_t *cr, const char *text, double size, double room)
     return label;
 }
 
+struct letters {
+    cairo_t *cr;
+    double size;
+};
+
+static double drawn_width(const char *text, void *context) {
+    const struct letters *letters = context;
+    return canvas_text_width(letters->cr, text, letters->size);
+}
+
+int canvas_wrap(cairo_t *cr, const char *text, double size, double room, struct label line[CANVAS_LINES]) {
+    struct letters letters = {cr, size};
+    return label_wrap(text, LABEL_UTF8, room, drawn_width, &letters, line, CANVAS_LINES);
+}
+
+static const double line_step = 1.25; /* from one line to the next, by the size of the letters */
+
+double canvas_lines_height(cairo_t *cr, const char *text, double size, double room) {
+    struct label line[CANVAS_LINES];
+    return canvas_wrap(cr, text, size, room, line) * size * line_step;
+}
+
+double canvas_lines(cairo_t *cr, double x, double y, const char *text, double size, double room) {
+    struct label line[CANVAS_LINES];
+    int count = canvas_wrap(cr, text, size, room, line);
+    for (int i = 0; i < count; i++)
+        canvas_text(cr, x, y + (i + 0.5) * size * line_step, line[i].text, size, ALIGN_CENTRE, DIRECTION_ACROSS);
+    return count * size * line_step;
+}
+
 void canvas_text(cairo_t *cr, double x, double y, const char *text, double size, enum canvas_align align,
                  enum canvas_direction direction) {
     static const double share[] = {[ALIGN_LEFT] = 0, [ALIGN_CENTRE] = 0.5, [ALIGN_RIGHT] = 1};

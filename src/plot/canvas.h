@@ -46,6 +46,13 @@ void canvas_ink(cairo_t *cr);
 double canvas_text_width(cairo_t *cr, const char *text, double size);
 /* A text cut so that it is at most `room` wide. */
 struct label canvas_fit(cairo_t *cr, const char *text, double size, double room);
+/* A text in as many lines as it takes to be at most `room` wide, at most CANVAS_LINES; returns their number. */
+enum { CANVAS_LINES = 4 };
+int canvas_wrap(cairo_t *cr, const char *text, double size, double room, struct label line[CANVAS_LINES]);
+/* Such lines, centred around x, from y downwards; returns the height that they take, which is 0 for an empty text. */
+double canvas_lines(cairo_t *cr, double x, double y, const char *text, double size, double room);
+/* That height alone. */
+double canvas_lines_height(cairo_t *cr, const char *text, double size, double room);
 void canvas_text(cairo_t *cr, double x, double y, const char *text, double size, enum canvas_align align,
                  enum canvas_direction direction);
 /* Of one unit's width. */

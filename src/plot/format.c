@@ -1,5 +1,6 @@
 #include "plot/format.h"
 #include "plot/save.h"
+#include "plot/svg_ids.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -8,6 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+/* Cairo writes here: a file of our own would have to be cleaned up after each of its failures. */
+struct sink {
+    void *bytes;
+    size_t used, capacity;
+};
 
 static cairo_surface_t *png_create(int width, int height, cairo_write_func_t write, void *sink) {
     (void)write;
@@ -31,6 +38,8 @@ static cairo_surface_t *pdf_create(int width, int height, cairo_write_func_t wri
     const double points = 72.0 / 96;
     cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(write, sink, width * points, height * points);
     cairo_surface_set_device_scale(surface, points, points);
+    /* No date: the same picture is the same file. */
+    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, "");
     return surface;
 }
 
@@ -41,10 +50,17 @@ static cairo_status_t vector_finish(cairo_surface_t *surface, cairo_write_func_t
     return cairo_surface_status(surface);
 }
 
+static cairo_status_t svg_finish(cairo_surface_t *surface, cairo_write_func_t write, void *context) {
+    struct sink *sink = context;
+    cairo_status_t status = vector_finish(surface, write, sink);
+    if (status != CAIRO_STATUS_SUCCESS) return status;
+    return svg_renumber(sink->bytes, &sink->used) ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_NO_MEMORY;
+}
+
 static const struct plot_format formats[] = {
     {{"png", "pixels, for screens and pages"}, ".png", png_create, png_finish},
     {{"pdf", "for print"}, ".pdf", pdf_create, vector_finish},
-    {{"svg", "lines and letters that stay sharp at any size"}, ".svg", svg_create, vector_finish},
+    {{"svg", "lines and letters that stay sharp at any size"}, ".svg", svg_create, svg_finish},
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -67,12 +83,6 @@ ch_status plot_format_of(const char *path, const struct plot_format **format, ch
     *format = NULL;
     return fail(error, CH_USAGE, "cannot draw to '%s': expected a file name ending in %s", path, endings);
 }
-
-/* Cairo writes here: a file of our own would have to be cleaned up after each of its failures. */
-struct sink {
-    void *bytes;
-    size_t used, capacity;
-};
 
 static cairo_status_t take(void *context, const unsigned char *bytes, unsigned int count) {
     struct sink *sink = context;

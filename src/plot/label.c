@@ -148,6 +148,49 @@ size_t label_character(const char *text, int *width) {
     return bytes;
 }
 
+double label_columns(const char *text, void *unused) {
+    int columns = 0, width;
+    (void)unused;
+    for (size_t bytes; (bytes = label_character(text, &width)) > 0; text += bytes) columns += width;
+    return columns;
+}
+
+/* The first `bytes` of a cleaned text, without blanks at the end, and a tail behind them. */
+static struct label label_part(const char *text, size_t bytes, const char *tail) {
+    struct label label = {.width = 0};
+    while (bytes > 0 && text[bytes - 1] == ' ') bytes--;
+    snprintf(label.text, sizeof label.text, "%.*s%s", (int)bytes, text, tail);
+    label.width = (int)label_columns(label.text, NULL);
+    return label;
+}
+
+/* Bytes of the longest start that has room, with the tail; at least one character. */
+static size_t line_length(const char *text, const char *tail, double room, label_measure measure, void *context) {
+    size_t used = 0, best = 0;
+    int width;
+    for (size_t bytes; (bytes = label_character(text + used, &width)) > 0; used += bytes) {
+        struct label longer = label_part(text, used + bytes, tail);
+        if (used > 0 && measure(longer.text, context) > room) return best ? best : used;
+        if (text[used] == ' ' || text[used] == '/') best = used + bytes;
+    }
+    return used;
+}
+
+int label_wrap(const char *text, enum label_set set, double room, label_measure measure, void *context,
+               struct label *line, int most) {
+    struct label whole = label_clean(text, LABEL_BYTES - (int)sizeof "…", set);
+    int count = 0;
+    for (const char *at = whole.text; *at && count < most;) {
+        size_t bytes = line_length(at, "", room, measure, context);
+        const char *tail = count + 1 < most || !at[bytes] ? "" : set == LABEL_ASCII ? "~" : "…";
+        if (*tail) bytes = line_length(at, tail, room, measure, context);
+        line[count++] = label_part(at, bytes, tail);
+        at += bytes;
+        at += strspn(at, " ");
+    }
+    return count;
+}
+
 void number_text(double value, char out[NUMBER_BYTES]) {
     if (isnan(value)) {
         strcpy(out, "?");

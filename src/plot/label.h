@@ -27,6 +27,15 @@ struct label label_at(const char *const *labels, int i, int most, enum label_set
  * its columns. */
 size_t label_character(const char *text, int *width);
 
+/* How long a cleaned text is: in columns, or drawn in letters of some size. */
+typedef double (*label_measure)(const char *text, void *context);
+/* A text broken into at most `most` lines of at most `room` each, after blanks and slashes where there are any; what
+ * the last line has no room for is cut. Returns how many lines there are; an empty text has none. */
+int label_wrap(const char *text, enum label_set set, double room, label_measure measure, void *context,
+               struct label *line, int most);
+/* The measure of a terminal: columns. */
+double label_columns(const char *text, void *unused);
+
 /* A value as a person reads it: two decimals, no "-0.00", "?" for NaN. */
 void number_text(double value, char out[NUMBER_BYTES]);
 

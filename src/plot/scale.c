@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double slack = 1e-9;    /* of a step: a tick at the very end of a scale may miss it by rounding */
@@ -53,14 +54,26 @@ static int decimals(double step) {
     return digits > 0 ? (int)digits : 0;
 }
 
-/* Plain decimals where they are short, else as many significant digits as the step needs. */
+void scale_power(double value, int decimals, char out[NUMBER_BYTES]) {
+    char text[NUMBER_BYTES];
+    snprintf(text, sizeof text, "%.*e", decimals, value);
+    char *power = strchr(text, 'e');
+    if (value == 0 || !power) {
+        snprintf(out, NUMBER_BYTES, value == 0 ? "0" : "?");
+        return;
+    }
+    *power = '\0';
+    snprintf(out, NUMBER_BYTES, "%.18se%d", text, atoi(power + 1));
+}
+
+/* Plain decimals where they are short, else all with a power of ten, and as many digits as the step needs. */
 static void linear_text(double value, double step, double most, char out[NUMBER_BYTES]) {
     if (most < 1e7 && step >= 1e-5) {
         snprintf(out, NUMBER_BYTES, "%.*f", decimals(step), value);
         return;
     }
-    int digits = (int)(floor(log10(most) + slack) - floor(log10(step) + slack)) + 1;
-    snprintf(out, NUMBER_BYTES, "%.*g", digits < 15 ? digits : 15, value);
+    double digits = floor(log10(most) + slack) - floor(log10(step) + slack);
+    scale_power(value, (int)fmin(digits, 14), out);
 }
 
 static struct ticks linear_ticks(const struct scale *scale, int most) {
@@ -79,12 +92,15 @@ static struct ticks linear_ticks(const struct scale *scale, int most) {
 
 /* ---- steps of a logarithmic scale ---- */
 
-static void log_text(double value, char out[NUMBER_BYTES]) {
-    if (value >= 1e-3 * (1 - slack) && value < 1e5)
-        snprintf(out, NUMBER_BYTES, "%.*f", decimals(value), value);
-    else
-        snprintf(out, NUMBER_BYTES, "%.0fe%d", value / pow(10, floor(log10(value) + slack)),
-                 (int)floor(log10(value) + slack));
+/* In one notation for all. */
+static void log_texts(struct ticks *ticks) {
+    bool plain = ticks->count > 0 && ticks->value[0] >= 1e-3 * (1 - slack) && ticks->value[ticks->count - 1] < 1e5;
+    for (int i = 0; i < ticks->count; i++) {
+        if (plain)
+            snprintf(ticks->text[i], NUMBER_BYTES, "%.*f", decimals(ticks->value[i]), ticks->value[i]);
+        else
+            scale_power(ticks->value[i], 0, ticks->text[i]);
+    }
 }
 
 /* Adds factor x 10^n for each factor and every `stride`-th power; false if there is no room for all. */
@@ -98,10 +114,10 @@ static bool log_fill(const struct scale *scale, const double *factor, int factor
             double value = power < 0 ? factor[f] / pow(10, -power) : factor[f] * pow(10, power);
             if (value < scale->low * (1 - slack) || value > scale->high * (1 + slack)) continue;
             if (ticks->count == most) return false;
-            ticks->value[ticks->count] = value;
-            log_text(value, ticks->text[ticks->count++]);
+            ticks->value[ticks->count++] = value;
         }
     }
+    log_texts(ticks);
     return true;
 }
 
@@ -134,4 +150,25 @@ struct scale scale_rounded(struct scale scale) {
     double step = linear_step(&scale, 6);
     double low = floor(scale.low / step + slack) * step, high = ceil(scale.high / step - slack) * step;
     return (struct scale){low, high, false};
+}
+
+/* Whether the digits before the power of ten are whole, taken `unit` times. */
+static bool is_whole(double value, double unit) {
+    if (value == 0) return true;
+    double digits = fabs(value) / pow(10, floor(log10(fabs(value)) + slack)) * unit;
+    return fabs(digits - round(digits)) < 1e-6;
+}
+
+void scale_ends(const struct scale *scale, char low[NUMBER_BYTES], char high[NUMBER_BYTES]) {
+    double most = fmax(fabs(scale->low), fabs(scale->high)), least = fmin(fabs(scale->low), fabs(scale->high));
+    if (most < 1e5 && (least == 0 ? most : least) >= 1e-3 * (1 - slack)) {
+        snprintf(low, NUMBER_BYTES, "%.5g", scale->low);
+        snprintf(high, NUMBER_BYTES, "%.5g", scale->high);
+        return;
+    }
+    int digits = 0; /* as few as both need, and two at most */
+    for (double unit = 1; digits < 2; digits++, unit *= 10)
+        if (is_whole(scale->low, unit) && is_whole(scale->high, unit)) break;
+    scale_power(scale->low, digits, low);
+    scale_power(scale->high, digits, high);
 }

@@ -19,7 +19,7 @@ enum { MOST_TICKS = 16 };
 struct ticks {
     int count;
     double value[MOST_TICKS];
-    char text[MOST_TICKS][NUMBER_BYTES]; /* as many digits as tell them apart */
+    char text[MOST_TICKS][NUMBER_BYTES]; /* as many digits as tell them apart; all plain, or all with a power of ten */
 };
 
 /* A scale that holds both values, which may come in any order and be equal. Not finite, or not above 0 on a
@@ -34,5 +34,11 @@ double scale_place(const struct scale *scale, double value);
 
 /* At most `most` ticks (2..MOST_TICKS), rising, all within the scale. */
 struct ticks scale_ticks(const struct scale *scale, int most);
+
+/* Its two ends as numbers, both plain or both with a power of ten. */
+void scale_ends(const struct scale *scale, char low[NUMBER_BYTES], char high[NUMBER_BYTES]);
+
+/* A number with a power of ten: "1.5e-5"; 0 is "0". */
+void scale_power(double value, int decimals, char out[NUMBER_BYTES]);
 
 #endif

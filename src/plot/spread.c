@@ -43,12 +43,35 @@ struct scale spreads_scale(const struct spreads *spreads) {
     return scale_rounded(scale_of(low, high, false));
 }
 
-void spread_number(double value, char out[NUMBER_BYTES]) {
-    double size = fabs(value);
-    if (size == 0)
-        snprintf(out, NUMBER_BYTES, "0");
+/* The notation for a column: as many decimals as the largest leaves room for, unless the smallest would be lost. */
+static struct spread_notation notation_of(double least, double most) {
+    int decimals = 4 - (int)fmax(floor(log10(fmax(most, 1))), 0);
+    bool plain = decimals >= 0 && (least == 0 || least >= pow(10, -decimals));
+    return (struct spread_notation){plain, plain ? decimals : 1};
+}
+
+static double smaller(double least, double size) {
+    return size > 0 && (least == 0 || size < least) ? size : least;
+}
+
+void spreads_notations(const struct spreads *spreads, struct spread_notation *mean, struct spread_notation *deviation) {
+    double least_mean = 0, most_mean = 0, least_deviation = 0, most_deviation = 0; /* but for what is 0 */
+    for (int i = 0; i < spreads->count; i++) {
+        const struct spread *row = &spreads->row[i];
+        least_mean = smaller(least_mean, fabs(row->mean));
+        most_mean = fmax(most_mean, fabs(row->mean));
+        least_deviation = smaller(least_deviation, row->deviation);
+        most_deviation = fmax(most_deviation, row->deviation);
+    }
+    *mean = notation_of(least_mean, most_mean);
+    *deviation = notation_of(least_deviation, most_deviation);
+}
+
+void spread_number(double value, struct spread_notation notation, char out[NUMBER_BYTES]) {
+    if (value == 0 || !notation.plain)
+        scale_power(value, notation.decimals, out);
     else
-        snprintf(out, NUMBER_BYTES, size < 1e-4 || size >= 1e4 ? "%.0e" : size < 1 ? "%.4f" : "%.3f", value);
+        snprintf(out, NUMBER_BYTES, "%.*f", notation.decimals, value);
 }
 
 /* ---- text ---- */
@@ -86,16 +109,18 @@ struct view {
     enum label_set set;
     int columns, longest, name, strip;
     bool numbered;
+    struct spread_notation mean, deviation;
 };
 
 static struct view view_of(const struct spreads *spreads, enum label_set set, int columns) {
     struct view view = {.spreads = spreads, .scale = spreads_scale(spreads), .set = set, .columns = columns};
-    view.longest = columns / 3 < LONGEST_NAME ? columns / 3 : LONGEST_NAME;
+    view.longest = columns * 2 / 5 < LONGEST_NAME ? columns * 2 / 5 : LONGEST_NAME;
     for (int i = 0; i < spreads->count; i++) {
         int width = label_clean(spreads->row[i].name, view.longest, set).width;
         if (width > view.name) view.name = width;
     }
     view.strip = columns - view.name - 2 - 2 * (NUMBER_COLUMNS + 1);
+    spreads_notations(spreads, &view.mean, &view.deviation);
     view.numbered = view.strip >= LEAST_STRIP;
     if (!view.numbered) view.strip = columns - view.name - 2;
     return view;
@@ -109,8 +134,7 @@ static void end_line(struct text_out *out, const struct view *view, const char *
 
 static void put_heading(struct text_out *out, const struct view *view) {
     char low[NUMBER_BYTES], high[NUMBER_BYTES];
-    snprintf(low, sizeof low, "%.3g", view->scale.low);
-    snprintf(high, sizeof high, "%.3g", view->scale.high);
+    scale_ends(&view->scale, low, high);
     text_out_pad(out, view->name + 1);
     text_out_label(out, low, view->strip / 2, LABEL_ASCII);
     put_number(out, high, view->name + 1 + view->strip);
@@ -122,8 +146,8 @@ static void put_row(struct text_out *out, const struct view *view, const struct 
     text_out_label(out, row->name, view->longest, view->set);
     text_out_pad(out, view->name + 1);
     put_strip(out, row, &view->scale, view->strip);
-    spread_number(row->mean, mean);
-    spread_number(row->deviation, deviation);
+    spread_number(row->mean, view->mean, mean);
+    spread_number(row->deviation, view->deviation, deviation);
     end_line(out, view, mean, deviation);
 }
 

@@ -26,8 +26,17 @@ void spread_measure(double *value, size_t count, struct spread *spread);
 /* ---- what the files of distributions share ---- */
 
 struct scale spreads_scale(const struct spreads *spreads);
-/* "0.0312", "-1.5": a mean or a deviation in at most seven characters. */
-void spread_number(double value, char out[NUMBER_BYTES]);
+/* How all numbers of a column are written: with so many decimals, plain ("-0.0312") or with a power of ten ("3.1e-5").
+ */
+struct spread_notation {
+    bool plain;
+    int decimals;
+};
+
+/* The notations of the means and of the deviations. */
+void spreads_notations(const struct spreads *spreads, struct spread_notation *mean, struct spread_notation *deviation);
+/* In at most eight characters, unless the value is beyond 1e99 either way; exactly 0 is "0". */
+void spread_number(double value, struct spread_notation notation, char out[NUMBER_BYTES]);
 
 double spreads_height(cairo_t *cr, const void *spreads, double width);
 void spreads_draw(cairo_t *cr, const void *spreads, struct box box);

@@ -6,6 +6,8 @@
 /* Units. */
 static const double row_height = 14.5, name_size = 10.5, number_room = 58, least_plot = 110, tick_gap = 14, gap = 10;
 
+static const char note[] = "thin line: all values; bar: the middle 90 %; box: the middle half; white: the median";
+
 struct layout {
     const struct spreads *spreads;
     struct scale scale;
@@ -13,10 +15,12 @@ struct layout {
     double name;     /* room at the left */
     double numbers;  /* room at the right; 0: they are left out */
     struct box plot; /* from the box's corner */
+    struct spread_notation mean, deviation;
 };
 
 static struct layout layout_of(cairo_t *cr, const struct spreads *spreads, double width) {
     struct layout layout = {.spreads = spreads, .scale = spreads_scale(spreads)};
+    spreads_notations(spreads, &layout.mean, &layout.deviation);
     for (int i = 0; i < spreads->count; i++) {
         struct label name = canvas_fit(cr, spreads->row[i].name, name_size, width / 3);
         layout.name = fmax(layout.name, canvas_text_width(cr, name.text, name_size));
@@ -32,7 +36,8 @@ static struct layout layout_of(cairo_t *cr, const struct spreads *spreads, doubl
 
 double spreads_height(cairo_t *cr, const void *spreads, double width) {
     struct box plot = layout_of(cr, spreads, width).plot;
-    return plot.y + plot.height + CANVAS_OUTSIDE + SIZE_TICK * 1.2 + SIZE_AXIS * 1.6 + SIZE_SMALL * 2;
+    return plot.y + plot.height + CANVAS_OUTSIDE + SIZE_TICK * 1.2 + SIZE_AXIS * 1.6 + SIZE_SMALL * 0.5 +
+           canvas_lines_height(cr, note, SIZE_SMALL, width);
 }
 
 static double place(const struct layout *layout, double value) {
@@ -67,8 +72,8 @@ static void draw_words(cairo_t *cr, const struct layout *layout, const struct sp
     canvas_text(cr, plot->x - gap, y, name.text, name_size, ALIGN_RIGHT, DIRECTION_ACROSS);
     if (layout->numbers == 0) return;
     double right = plot->x + plot->width + gap;
-    spread_number(row->mean, mean);
-    spread_number(row->deviation, deviation);
+    spread_number(row->mean, layout->mean, mean);
+    spread_number(row->deviation, layout->deviation, deviation);
     canvas_text(cr, right + number_room, y, mean, name_size, ALIGN_RIGHT, DIRECTION_ACROSS);
     canvas_text(cr, right + 2 * number_room, y, deviation, name_size, ALIGN_RIGHT, DIRECTION_ACROSS);
 }
@@ -102,11 +107,7 @@ static void draw_axis(cairo_t *cr, const struct layout *layout, struct box box) 
     double below = bottom + CANVAS_OUTSIDE + SIZE_TICK * 1.2 + SIZE_AXIS * 0.8;
     struct label axis = canvas_fit(cr, layout->spreads->axis, SIZE_AXIS, plot->width);
     canvas_text(cr, middle, below, axis.text, SIZE_AXIS, ALIGN_CENTRE, DIRECTION_ACROSS);
-    struct label note =
-        canvas_fit(cr, "thin line: all values; bar: the middle 90 %; box: the middle half; white: the median",
-                   SIZE_SMALL, box.width);
-    canvas_text(cr, box.x + box.width / 2, below + SIZE_AXIS * 0.8 + SIZE_SMALL, note.text, SIZE_SMALL, ALIGN_CENTRE,
-                DIRECTION_ACROSS);
+    canvas_lines(cr, box.x + box.width / 2, below + SIZE_AXIS * 0.8 + SIZE_SMALL * 0.4, note, SIZE_SMALL, box.width);
     if (layout->numbers == 0) return;
     double right = plot->x + plot->width + gap, top = plot->y - row_height * 0.6;
     canvas_text(cr, right + number_room, top, "mean", name_size, ALIGN_RIGHT, DIRECTION_ACROSS);

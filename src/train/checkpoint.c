@@ -183,19 +183,13 @@ static ch_status point(const char *checkpoints, const char *name, int64_t step, 
     return status == CH_OK ? file_write(path, text, (size_t)length, error) : status;
 }
 
-/* The step that a checkpoint's folder is named for, or -1. */
-static int64_t step_of(const char *name) {
-    if (!*name || strlen(name) > 18 || strspn(name, "0123456789") != strlen(name)) return -1;
-    return strtoll(name, NULL, 10);
-}
-
 /* Removes all checkpoints but this one and the best. */
 static ch_status prune(const struct ch_trainer *t, const char *checkpoints, ch_error *error) {
     DIR *listing = opendir(checkpoints);
     if (!listing) return fail_errno(error, "cannot read %s", checkpoints);
     ch_status status = CH_OK;
     for (struct dirent *entry; status == CH_OK && (entry = readdir(listing));) {
-        int64_t step = step_of(entry->d_name);
+        int64_t step = run_step_of(entry->d_name);
         char path[RUN_PATH];
         if (step < 0 || step == t->step || step == t->best_step) continue;
         status = run_path(path, checkpoints, entry->d_name, error);

@@ -20,6 +20,22 @@ static ch_status write_recipe(const struct ch_trainer *t, ch_error *error) {
     return status;
 }
 
+/* The last step before the checkpoint whose line is surely there: the best one's was validated, and so logged. A run
+ * that was asked to stop has a checkpoint at a step without a line. */
+static int64_t sure_step(const struct ch_trainer *t) {
+    return t->best_step > 0 ? t->best_step : t->step > 0;
+}
+
+/* Refuses to cut back logs that are damaged. */
+static ch_status check_logs(const struct ch_trainer *t, const char *folder, ch_error *error) {
+    char path[RUN_PATH];
+    ch_status status = run_path(path, folder, RUN_LOG, error);
+    if (status == CH_OK) status = log_check(path, t->step, sure_step(t), error);
+    if (status != CH_OK || !t->recipe.log_gradients) return status;
+    status = run_path(path, folder, RUN_GRADIENTS, error);
+    return status == CH_OK ? log_check(path, t->step, sure_step(t), error) : status;
+}
+
 static ch_status open_folder(struct ch_trainer *t, const char *folder, ch_error *error) {
     char path[RUN_PATH];
     t->folder = mem_copy_string(folder);
@@ -96,11 +112,9 @@ static ch_status read_run_recipe(const char *folder, ch_recipe *recipe, ch_error
 
 /* A run that died before its first checkpoint starts again from step 0. */
 static ch_status load_latest(struct ch_trainer *t, const char *folder, ch_error *error) {
-    char path[RUN_PATH], latest[RUN_PATH];
-    ch_status status = run_path(path, folder, RUN_CHECKPOINTS "/" RUN_LATEST, error);
-    if (status != CH_OK || !run_exists(path)) return status;
-    status = run_latest(latest, folder, error);
-    return status == CH_OK ? checkpoint_load(t, latest, error) : status;
+    char latest[RUN_PATH];
+    ch_status status = run_latest(latest, folder, error);
+    return status == CH_OK && *latest ? checkpoint_load(t, latest, error) : status;
 }
 
 static ch_status resume(const char *folder, const ch_recipe *recipe, ch_trainer **out, ch_error *error) {
@@ -111,6 +125,7 @@ static ch_status resume(const char *folder, const ch_recipe *recipe, ch_trainer 
     if (status == CH_OK && t->step > recipe->steps)
         status = fail(error, CH_USAGE, "steps: the run has taken %lld steps already, found %lld", (long long)t->step,
                       (long long)recipe->steps);
+    if (status == CH_OK) status = check_logs(t, folder, error);
     if (status == CH_OK) status = open_folder(t, folder, error);
     return deliver(t, status, out);
 }

@@ -29,18 +29,29 @@ void shard_free(struct shard *shard) {
     *shard = (struct shard){0};
 }
 
-void shard_load(struct shard *shard, const struct ch_examples *examples, int first, int count) {
+static void add_example(struct shard *shard, const struct ch_examples *examples, int i) {
+    ch_sequence source = ch_examples_source(examples, (size_t)i), target = ch_examples_target(examples, (size_t)i);
+    int *token = batch_add(&shard->source, (int)source.length, 0, (uint32_t)i);
+    memcpy(token, source.tokens, source.length * sizeof *token);
+    int *label = shard->label + shard->target.view.rows;
+    token = batch_add(&shard->target, (int)target.length - 1, 0, (uint32_t)i);
+    memcpy(token, target.tokens, (target.length - 1) * sizeof *token); /* all but the last: shifted right */
+    memcpy(label, target.tokens + 1, (target.length - 1) * sizeof *label);
+}
+
+static void clear(struct shard *shard) {
     batch_clear(&shard->source);
     batch_clear(&shard->target);
-    for (int i = first; i < first + count; i++) {
-        ch_sequence source = ch_examples_source(examples, (size_t)i), target = ch_examples_target(examples, (size_t)i);
-        int *token = batch_add(&shard->source, (int)source.length, 0, (uint32_t)i);
-        memcpy(token, source.tokens, source.length * sizeof *token);
-        int *label = shard->label + shard->target.view.rows;
-        token = batch_add(&shard->target, (int)target.length - 1, 0, (uint32_t)i);
-        memcpy(token, target.tokens, (target.length - 1) * sizeof *token); /* all but the last: shifted right */
-        memcpy(label, target.tokens + 1, (target.length - 1) * sizeof *label);
-    }
+}
+
+void shard_load(struct shard *shard, const struct ch_examples *examples, int first, int count) {
+    clear(shard);
+    for (int i = first; i < first + count; i++) add_example(shard, examples, i);
+}
+
+void shard_load_these(struct shard *shard, const struct ch_examples *examples, const int *which, int count) {
+    clear(shard);
+    for (int i = 0; i < count; i++) add_example(shard, examples, which[i]);
 }
 
 void shard_run(struct shard *shard, const struct ch_model *model, struct pass pass, real scale) {

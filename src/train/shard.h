@@ -19,8 +19,9 @@ ch_status shard_new(struct shard *shard, const struct ch_model *model, const str
                     const struct batch_limits *limits, bool backward, ch_error *error);
 void shard_free(struct shard *shard);
 
-/* Takes examples first..first + count - 1: sources, decoder inputs and labels, packed. */
+/* Takes examples first..first + count - 1, or which[0..count - 1]: sources, decoder inputs and labels, packed. */
 void shard_load(struct shard *shard, const struct ch_examples *examples, int first, int count);
+void shard_load_these(struct shard *shard, const struct ch_examples *examples, const int *which, int count);
 
 /* One forward pass; the loss, and the gradient of the logits times scale. With pass->grad, backward too. */
 void shard_run(struct shard *shard, const struct ch_model *model, struct pass pass, real scale);

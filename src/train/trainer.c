@@ -51,7 +51,8 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
     struct batch_limits limits = shard_limits(recipe);
     struct pass pass = measuring_pass(recipe);
     struct encoder_decoder_saved saved;
-    memory.parameters = mem_plus(mem_times(model->params.block, sizeof(real)), block); /* and its weights turned */
+    memory.parameters = mem_times(model->params.block, sizeof(real));
+    if (params_turn_pays(&model->params)) memory.parameters = mem_plus(memory.parameters, block);
     memory.gradients = mem_times(block, lanes);
     memory.moments = mem_times(block, (uint64_t)recipe->optimizer->moments);
     if (recipe->log_gradients) memory.gradients = mem_plus(memory.gradients, block); /* the parameters before a step */
@@ -59,6 +60,8 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
     memory.batches =
         mem_plus(mem_times(mem_times(rows, 4 * sizeof(int)), lanes),
                  examples_bytes((uint64_t)(recipe->batch_size + recipe->validation), (uint64_t)recipe->max_len));
+    memory.batches = mem_plus(memory.batches,
+                              deal_bytes(shards_of(recipe), (uint64_t)recipe->batch_size, (uint64_t)recipe->max_len));
     if (encoder_decoder_saved_new(&saved, &model->net)) {
         memory.activations = mem_times(workspace_measure(model, &pass, &limits, true, &saved), lanes);
         encoder_decoder_saved_free(&saved);
@@ -74,7 +77,8 @@ static ch_status check_memory(const struct ch_model *model, const ch_recipe *rec
 }
 
 static ch_status new_state(struct ch_trainer *t, ch_error *error) {
-    bool complete = (t->turned = params_new_block(&t->model->params));
+    bool complete = true;
+    if (params_turn_pays(&t->model->params)) complete = (t->turned = params_new_turned(&t->model->params));
     for (int m = 0; m < t->recipe.optimizer->moments; m++)
         complete = complete && (t->moment[m] = params_new_block(&t->model->params));
     for (int lane = 0; lane < t->lanes; lane++)
@@ -104,6 +108,8 @@ static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
     for (int lane = 0; lane < t->lanes && status == CH_OK; lane++)
         status = shard_new(&t->lane[lane], t->model, &pass, &limits, true, error);
     if (status != CH_OK) return status;
+    if (!deal_new(&t->deal, t->shards, (int)t->recipe.batch_size, (int)t->recipe.max_len))
+        return fail_memory(error, "a batch");
     return examples_init(&t->examples, (int)t->recipe.batch_size, (int)t->recipe.max_len, (int)t->recipe.symbols,
                          error);
 }
@@ -156,6 +162,7 @@ void ch_trainer_free(ch_trainer *t) {
     mem_free_aligned(t->before);
     mem_free_aligned(t->turned);
     examples_release(&t->examples);
+    deal_free(&t->deal);
     examples_release(&t->held_out);
     ch_model_free(t->model);
     mem_free(t);
@@ -174,6 +181,7 @@ const ch_model *ch_trainer_model(const ch_trainer *trainer) {
 static void draw(struct ch_trainer *t) {
     struct example_stream stream = example_stream(&t->recipe, PHILOX_DATA, t->recipe.rng->torch ? &t->torch : NULL);
     examples_draw(&t->examples, &stream, (uint64_t)t->step + 1, 0, (int)t->recipe.batch_size);
+    deal_examples(&t->deal, &t->examples);
 }
 
 /* 1 / (real target tokens of the batch): the loss is a mean. */
@@ -184,9 +192,9 @@ static real loss_scale(const struct ch_trainer *t) {
 }
 
 void trainer_run_shard(struct ch_trainer *t, struct shard *lane, int shard, struct pass pass) {
-    int64_t count = t->examples.count;
-    int first = (int)(count * shard / t->shards), end = (int)(count * (shard + 1) / t->shards);
-    shard_load(lane, &t->examples, first, end - first);
+    const struct deal *deal = &t->deal;
+    int first = deal->begin[shard], end = deal->begin[shard + 1];
+    shard_load_these(lane, &t->examples, deal->example + first, end - first);
     shard_run(lane, t->model, pass, loss_scale(t));
     t->loss[shard] = lane->loss;
 }
@@ -280,7 +288,7 @@ ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
     struct torch_rng before = t->torch;
     draw(t);
     struct torch_rng drawn = t->torch;
-    parallel_for(t->team, t->model->params.count, turn_weights, t);
+    if (t->turned) parallel_for(t->team, t->model->params.count, turn_weights, t);
     parallel_for(t->team, t->lanes, run_lane, t);
     double norm = gradient_norm(t), loss = mean_loss(t);
     if (!isfinite(loss) || !isfinite(norm)) {

@@ -3,6 +3,7 @@
 #define CH_TRAIN_TRAINER_H
 
 #include "io/log.h"
+#include "train/deal.h"
 #include "train/shard.h"
 
 /* Pieces of a batch, and lanes, each with its memory and its gradients: lane l takes shards l, l + lanes, ... */
@@ -22,6 +23,7 @@ struct ch_trainer {
     real *grad[TRAIN_LANES]; /* (trained) each; the sum ends in the first */
     struct loss loss[TRAIN_SHARDS];
     struct ch_examples examples;
+    struct deal deal;   /* of the examples to the shards */
     double *chunk_norm; /* squared norm of each piece of the gradient */
     int chunks;
 

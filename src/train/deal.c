@@ -1,0 +1,58 @@
+#include "train/deal.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+bool deal_new(struct deal *deal, int shards, int capacity, int longest) {
+    *deal = (struct deal){.shards = shards,
+                          .sorted = mem_new((size_t)capacity, sizeof *deal->sorted),
+                          .example = mem_new((size_t)capacity, sizeof *deal->example),
+                          .begin = mem_new((size_t)shards + 1, sizeof *deal->begin),
+                          .longer = mem_new((size_t)longest + 2, sizeof *deal->longer)};
+    if (deal->sorted && deal->example && deal->begin && deal->longer) return true;
+    deal_free(deal);
+    return false;
+}
+
+void deal_free(struct deal *deal) {
+    mem_free(deal->sorted);
+    mem_free(deal->example);
+    mem_free(deal->begin);
+    mem_free(deal->longer);
+    *deal = (struct deal){0};
+}
+
+uint64_t deal_bytes(int shards, uint64_t capacity, uint64_t longest) {
+    uint64_t numbers = mem_plus(mem_times(capacity, 2), mem_plus((uint64_t)shards + 1, mem_plus(longest, 2)));
+    return mem_times(numbers, sizeof(int));
+}
+
+/* By counting, so that nothing is allocated and equal lengths keep their order. */
+static void sort(struct deal *deal, const struct ch_examples *examples) {
+    int longest = examples->longest, *place = deal->longer;
+    memset(place, 0, ((size_t)longest + 2) * sizeof *place);
+    for (int i = 0; i < examples->count; i++) place[examples->source_length[i]]++;
+    for (int length = longest, before = 0; length >= 0; length--) {
+        int here = place[length];
+        place[length] = before;
+        before += here;
+    }
+    for (int i = 0; i < examples->count; i++) deal->sorted[place[examples->source_length[i]]++] = i;
+}
+
+/* The shard that the k-th card goes to. */
+static int shard_of(const struct deal *deal, int k) {
+    int round = k / deal->shards, place = k % deal->shards;
+    return round % 2 ? deal->shards - 1 - place : place;
+}
+
+void deal_examples(struct deal *deal, const struct ch_examples *examples) {
+    int count = examples->count, taken = 0;
+    sort(deal, examples);
+    for (int shard = 0; shard < deal->shards; shard++) {
+        deal->begin[shard] = taken;
+        for (int k = 0; k < count; k++)
+            if (shard_of(deal, k) == shard) deal->example[taken++] = deal->shards == 1 ? k : deal->sorted[k];
+    }
+    deal->begin[deal->shards] = taken;
+}
