@@ -69,8 +69,9 @@ ch_status machine_limit(const struct machine *machine, const struct kind *kind, 
 
 /* ---- results: report.c ---- */
 
-bool report_machine(const struct machine *machine, bool json);
-bool report_case(const char *name, const struct kind *kind, const struct timing *timing, double limit, bool json);
+/* json: where a line of JSON goes; NULL: a line for a person on standard output. False if it cannot be written. */
+bool report_machine(const struct machine *machine, FILE *json);
+bool report_case(const char *name, const struct kind *kind, const struct timing *timing, double limit, FILE *json);
 
 /* ---- what cases share: inputs.c ---- */
 

@@ -15,6 +15,7 @@ struct options {
     double seconds;
     int threads;
     bool json, list;
+    const char *results; /* a file; NULL: none */
     char *const *patterns;
     int pattern_count;
 };
@@ -30,6 +31,7 @@ static const char usage[] =
     "  --seconds S   time for each case, at least five samples (0.3)\n"
     "  --threads N   threads of whole models and of their limit; 0: one for each processor (0)\n"
     "  --json        a line of JSON for the machine, and one for each case\n"
+    "  --results F   the same lines appended to a file, too\n"
     "  --help        this\n";
 
 static int complain(int code, const char *what, const char *found) {
@@ -94,11 +96,17 @@ static bool all_match(const struct options *options) {
 struct session {
     const struct options *options;
     struct machine machine;
+    FILE *json, *results; /* NULL: none */
     int count, wrong;
 };
 
 static int write_failed(void) {
     return complain(EXIT_FAILED, "cannot write to standard output", NULL);
+}
+
+static int results_failed(const struct options *options) {
+    fprintf(stderr, "clearhead-bench: cannot write to %s: %s\n", options->results, strerror(errno));
+    return EXIT_FAILED;
 }
 
 /* A case that is wrong does not keep the others from being timed. */
@@ -113,22 +121,35 @@ static int time_case(const struct kind *kind, size_t i, const char *name, void *
     if (state) status = measure(kind, state, session->options->seconds, &timing, &error);
     kind->close(state);
     if (status == CH_OK) status = machine_limit(&session->machine, kind, &timing, &limit, &error);
-    if (status == CH_OK)
-        return report_case(name, kind, &timing, limit, session->options->json) ? EXIT_DONE : write_failed();
+    if (status == CH_OK) {
+        if (!report_case(name, kind, &timing, limit, session->json)) return write_failed();
+        bool kept = !session->results || report_case(name, kind, &timing, limit, session->results);
+        return kept ? EXIT_DONE : results_failed(session->options);
+    }
     fprintf(stderr, "clearhead-bench: %s is not timed: %s\n", name, error.message);
     session->wrong++;
     return EXIT_DONE;
 }
 
-static int time_all(const struct options *options) {
-    struct session session = {.options = options};
+static int time_cases(struct session *session) {
     ch_error error;
-    if (machine_measure(&session.machine, options->threads, &error)) return complain(EXIT_FAILED, error.message, NULL);
-    if (!report_machine(&session.machine, options->json)) return write_failed();
-    int code = walk(options, time_case, &session);
-    if (code || !session.wrong) return code;
-    fprintf(stderr, "clearhead-bench: %d of %d cases failed\n", session.wrong, session.count);
+    if (machine_measure(&session->machine, session->options->threads, &error))
+        return complain(EXIT_FAILED, error.message, NULL);
+    if (!report_machine(&session->machine, session->json)) return write_failed();
+    if (session->results && !report_machine(&session->machine, session->results))
+        return results_failed(session->options);
+    int code = walk(session->options, time_case, session);
+    if (code || !session->wrong) return code;
+    fprintf(stderr, "clearhead-bench: %d of %d cases failed\n", session->wrong, session->count);
     return EXIT_FAILED;
+}
+
+static int time_all(const struct options *options) {
+    struct session session = {.options = options, .json = options->json ? stdout : NULL};
+    if (options->results && !(session.results = fopen(options->results, "a"))) return results_failed(options);
+    int code = time_cases(&session);
+    if (session.results && fclose(session.results) != 0 && !code) return results_failed(options);
+    return code;
 }
 
 /* ---- options ---- */
@@ -141,16 +162,20 @@ static bool number(const char *text, double most, double *value) {
 }
 
 static int parse(int count, char **words, struct options *options) {
-    static const struct option table[] = {
-        {"list", no_argument, NULL, 'l'},          {"seconds", required_argument, NULL, 's'},
-        {"threads", required_argument, NULL, 't'}, {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},          {0}};
+    static const struct option table[] = {{"list", no_argument, NULL, 'l'},
+                                          {"seconds", required_argument, NULL, 's'},
+                                          {"threads", required_argument, NULL, 't'},
+                                          {"json", no_argument, NULL, 'j'},
+                                          {"results", required_argument, NULL, 'r'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     double threads = 0;
     for (int option; (option = getopt_long(count, words, "h", table, NULL)) != -1;) {
         if (option == '?') return EXIT_USAGE; /* getopt has said why */
         if (option == 'h') return fputs(usage, stdout) >= 0 && fflush(stdout) == 0 ? -1 : write_failed();
         if (option == 'l') options->list = true;
         if (option == 'j') options->json = true;
+        if (option == 'r') options->results = optarg;
         if (option == 's' && !number(optarg, 3600, &options->seconds))
             return complain(EXIT_USAGE, "--seconds: expected a number from 0 to 3600", optarg);
         if (option == 't' && (!number(optarg, 1024, &threads) || threads != floor(threads)))
