@@ -34,5 +34,6 @@ expect 2 "fast" --fast
 expect 0 "" --seconds 0 --threads 1 gemm/lesson 'rows/*/lesson' 'attention/*/T[1-9]/*' 'attention/*/T[1-6][0-9]/*' \
     attention/fused/T512 train/lesson
 expect 0 "" --seconds 0 --threads 2 --json gemm/lesson/out train/lesson
-[ "$("$bench" --seconds 0 --json gemm/lesson/out | grep -c '^{.*}$')" = 5 ] || { echo "expected 5 lines of JSON" && failed=1; }
+lines=$("$bench" --seconds 0 --json gemm/lesson/out | grep -c '^{.*}$')
+[ "$lines" = 5 ] || { echo "expected 5 lines of JSON, found $lines" && failed=1; }
 exit "$failed"

@@ -91,13 +91,13 @@ def table(machine, rows, stamp):
                      f"({row['peer_threads']} thread{'s' if row['peer_threads'] > 1 else ''}) | {row['ratio']:.1f} | "
                      f"{100 * row['share']:.0f} % |")
     first = rows[0]
+    limit = machine["gemm_flop_per_second_all_threads"] / 1e9
     lines += ["", f"{stamp['date']}, commit {stamp['commit']}, {machine['processor']}, {machine['threads']} threads "
-              f"(load {machine['load']:.1f} at the last turn). Clearhead {machine['version']} with {machine['gemm']}, compiler "
-              f"{machine['compiler']}; {first['peer']} (BLAS {first['peer_blas']}, "
-              f"OPENBLAS_CORETYPE {first['OPENBLAS_CORETYPE'] or 'not set'}), its best number of threads. "
-              f"Limit: {machine['gemm_flop_per_second_all_threads'] / 1e9:.0f} GFLOP/s, products of 1024 x 1024 x 1024 on "
-              f"all threads in the same run. Medians of {first['rounds']} rounds taken in turns; ratios are of useful "
-              f"arithmetic per second."]
+              f"(load {machine['load']:.1f} at the last turn). Clearhead {machine['version']} with {machine['gemm']}, "
+              f"compiler {machine['compiler']}; {first['peer']} (BLAS {first['peer_blas']}, "
+              f"OPENBLAS_CORETYPE {first['OPENBLAS_CORETYPE'] or 'not set'}), its best number of threads. Limit: "
+              f"{limit:.0f} GFLOP/s, products of 1024 x 1024 x 1024 on all threads in the same run. Medians of "
+              f"{first['rounds']} rounds taken in turns; ratios are of useful arithmetic per second."]
     return "\n".join(lines)
 
 
@@ -121,7 +121,8 @@ def main():
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--results", help="append the rows as lines of JSON")
     parser.add_argument("--markdown", help="write the table between the marks of this file")
-    parser.add_argument("--cases", nargs="+", default=[case for case, *_ in CASES], choices=[case for case, *_ in CASES])
+    names = [case for case, *_ in CASES]
+    parser.add_argument("--cases", nargs="+", default=names, choices=names)
     arguments = parser.parse_args()
     stamp = {"date": datetime.date.today().isoformat(), "commit": arguments.commit}
     rows, machine = [], None
@@ -132,8 +133,8 @@ def main():
             if case not in arguments.cases:
                 continue
             machine, row = compare(arguments, case, our_seconds, their_seconds, f"{folder}/lesson/model.safetensors")
-            print(f"{case}: {in_words(row['median'])}, PyTorch {in_words(row['peer_median'])}, ratio {row['ratio']:.1f}",
-                  file=sys.stderr, flush=True)
+            print(f"{case}: {in_words(row['median'])}, PyTorch {in_words(row['peer_median'])}, "
+                  f"ratio {row['ratio']:.1f}", file=sys.stderr, flush=True)
             rows.append(row)
     if arguments.results:
         with open(arguments.results, "a") as file:

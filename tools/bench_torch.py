@@ -92,7 +92,7 @@ def decoding(name, path):
 
 def sample(run, threads, seconds):
     torch.set_num_threads(threads)
-    taken, flop, started = [], [], time.perf_counter()
+    taken, flop = [], []
     run()  # warm
     while not taken or sum(taken) < seconds:
         started = time.perf_counter()
@@ -111,7 +111,8 @@ def main():
     kinds = {"train": (training, SIZES), "decode": (decoding, DECODING)}
     if kind not in kinds or name not in kinds[kind][1]:
         parser.error(f"expected train or decode, a slash and a size, found '{arguments.case}'")
-    blas = next((word for word in torch.__config__.show().replace(",", " ").split() if word.startswith("BLAS_INFO=")), "")
+    words = torch.__config__.show().replace(",", " ").split()
+    blas = next((word for word in words if word.startswith("BLAS_INFO=")), "=unknown")
     print(json.dumps({"peer": f"PyTorch {torch.__version__}", "blas": blas.partition("=")[2],
                       "OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", "")}), flush=True)
     run = kinds[kind][0](name, arguments.model)
