@@ -240,6 +240,8 @@ static int open_model(const struct arguments *arguments, ch_recipe *recipe, stru
     int code = model_refuse_sizes(arguments, job->path);
     if (!code) code = model_open_path(arguments, job->path, model);
     if (code) return code;
+    code = model_symbols(job->path, *model, recipe);
+    if (code) return code;
     job->model = *model;
     job->task_known = arguments_has(arguments, "task") || *ch_model_get_info(*model).task;
     return job->task_known || needs_task(job) ? model_task(arguments, job->path, *model, recipe) : EXIT_DONE;

@@ -177,7 +177,7 @@ static const ch_option options[] = {
     {"show", "N", "5", "how many examples", NULL},
     {0},
 };
-static const char *const recipe[] = {"min-len", "max-len", "max-positions", "seed", "rng", NULL};
+static const char *const recipe[] = {"symbols", "min-len", "max-len", "max-positions", "seed", "rng", NULL};
 
 const struct command command_data = {
     .name = "data",

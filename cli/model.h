@@ -13,6 +13,8 @@ int model_open_path(const struct arguments *arguments, const char *path, ch_mode
 
 /* A model has its own sizes; one that is given beside it would be a misunderstanding. Returns 0, or the exit code. */
 int model_refuse_sizes(const struct arguments *arguments, const char *path);
+/* Sets the recipe's symbols to the model's. Returns 0, or the exit code. */
+int model_symbols(const char *path, const ch_model *model, ch_recipe *recipe);
 /* Sets the recipe's task: that of --task, else the one that the model was trained on. Returns 0, or the exit code. */
 int model_task(const struct arguments *arguments, const char *path, const ch_model *model, ch_recipe *recipe);
 

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "options.h"
 #include "output.h"
+#include "profile.h"
 #include "terminal.h"
 #include "words.h"
 
@@ -31,12 +32,13 @@ static void watch(int number) {
 
 struct run {
     const char *folder;
-    bool json, quiet;
+    bool json, quiet, profile;
     bool broken; /* standard output failed */
     struct progress progress;
     double started;
     int64_t first; /* the first step that this process took */
     ch_step last;
+    struct profile_times times;
 };
 
 /* ---- each step -------------------------------------------------------------------------------- */
@@ -64,6 +66,8 @@ static bool each_step(const ch_step *step, void *context) {
     struct run *run = context;
     if (!run->first) run->first = step->step;
     run->last = *step;
+    run->times.steps++;
+    run->times.seconds += step->seconds;
     if (step->log && (run->json || !run->quiet)) {
         progress_erase(&run->progress);
         if (!put_step(step, run->json) || !out_flush()) run->broken = true;
@@ -97,11 +101,24 @@ static void say_missing(const struct run *run, const ch_trainer *trainer) {
 
 static bool put_result(const struct run *run, const ch_trainer *trainer, bool stopped, double seconds) {
     const ch_step *last = &run->last;
-    return out_json(json_pack("{s:s, s:I, s:I, s:o, s:I, s:o, s:o}", "result", stopped ? "stopped" : "trained", "step",
-                              (json_int_t)last->step, "steps", (json_int_t)last->steps, "loss", json_number(last->loss),
-                              "parameters", (json_int_t)ch_model_get_info(ch_trainer_model(trainer)).parameters,
-                              "folder", json_words(run->folder), "seconds", json_number(seconds))) &&
-           out_flush();
+    json_t *result =
+        json_pack("{s:s, s:I, s:I, s:o, s:I, s:o, s:o}", "result", stopped ? "stopped" : "trained", "step",
+                  (json_int_t)last->step, "steps", (json_int_t)last->steps, "loss", json_number(last->loss),
+                  "parameters", (json_int_t)ch_model_get_info(ch_trainer_model(trainer)).parameters, "folder",
+                  json_words(run->folder), "seconds", json_number(seconds));
+    if (run->profile && json_object_set_new(result, "profile", profile_json(trainer, &run->times)) != 0) {
+        json_decref(result); /* memory ran out */
+        result = NULL;
+    }
+    return out_json(result) && out_flush();
+}
+
+/* What was asked for at the end: the result as JSON, or the profile as a table. */
+static bool put_end(struct run *run, const ch_trainer *trainer, bool stopped, double seconds) {
+    run->times.whole = seconds;
+    if (run->json) return put_result(run, trainer, stopped, seconds);
+    if (run->profile && !run->quiet && run->first) return profile_put(trainer, &run->times) && out_flush();
+    return true;
 }
 
 /* A run that had come to its end before: there was no step, and so no loss. */
@@ -117,7 +134,7 @@ static int finish(struct run *run, const ch_trainer *trainer, bool stopped) {
     char time[WORDS];
     words_time(seconds, time);
     if (!run->first) note_nothing_left(run, trainer);
-    if (run->json && !run->broken && !put_result(run, trainer, stopped, seconds)) run->broken = true;
+    if (!run->broken && !put_end(run, trainer, stopped, seconds)) run->broken = true;
     if (stopped && !run->quiet)
         say("stopped after step %" PRId64 " of %" PRId64 "; a checkpoint is written, and this goes on from it: "
             "clearhead train --resume %s",
@@ -136,6 +153,7 @@ static int train(struct run *run, ch_trainer *trainer, bool verbose, bool resume
     if (resumed) say_missing(run, trainer);
     if (!run->quiet) say_start(run, trainer, resumed);
     run->progress = progress_start(!run->quiet);
+    if (run->profile) ch_trainer_profile_start(trainer);
     run->started = terminal_clock();
     watch(SIGINT);
     watch(SIGTERM);
@@ -189,7 +207,8 @@ static int run(const struct arguments *arguments) {
     const char *resumed = arguments_value(arguments, "resume");
     struct run run = {.folder = resumed ? resumed : arguments_value(arguments, "out"),
                       .json = arguments_has(arguments, "json"),
-                      .quiet = arguments_has(arguments, "quiet")};
+                      .quiet = arguments_has(arguments, "quiet"),
+                      .profile = arguments_has(arguments, "profile")};
     ch_recipe *recipe;
     ch_trainer *trainer = NULL;
     ch_error error;
@@ -207,6 +226,7 @@ static const ch_option options[] = {
     {"resume", "DIR", NULL, "go on with a stopped run, as if it had never stopped", NULL},
     {"recipe", "FILE", NULL, "a JSON file of the options below; the command line wins over it", NULL},
     {"quiet", NULL, NULL, "write nothing but errors (and what --json writes)", NULL},
+    {"profile", NULL, NULL, "show at the end where the time of a step went, operation by operation", NULL},
     {"verbose", NULL, NULL, "show every option as it was resolved", NULL},
     {0},
 };

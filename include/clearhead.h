@@ -285,6 +285,16 @@ CH_API ch_status ch_trainer_step(ch_trainer *trainer, ch_step *step, ch_error *e
 CH_API const ch_recipe *ch_trainer_recipe(const ch_trainer *trainer);
 /** The model as it is now; lives as long as the trainer, and changes with every step. */
 CH_API const ch_model *ch_trainer_model(const ch_trainer *trainer);
+/** Where the time of steps went: one operation. */
+typedef struct ch_profile_row {
+    const char *operation; /**< "matrix products"; lives for ever */
+    double seconds;        /**< wall time in all measured steps; where threads share the work, their mean */
+} ch_profile_row;
+/** Measures the time of every operation of further steps. It changes no result. */
+CH_API void ch_trainer_profile_start(ch_trainer *trainer);
+/** Row i of what was measured; false past the last, and if nothing is measured. The rows sum to the steps' time;
+ * "waiting" is threads without work, "other" what no other row names. */
+CH_API bool ch_trainer_profile(const ch_trainer *trainer, size_t i, ch_profile_row *row);
 /** Frees a trainer, and lets go of its run folder; NULL is fine. */
 CH_API void ch_trainer_free(ch_trainer *trainer);
 

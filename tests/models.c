@@ -87,7 +87,7 @@ static void load_examples(struct shard *shard, const ch_recipe *recipe) {
                                     .use = PHILOX_DATA};
     int count = (int)recipe->batch_size;
     ch_error error;
-    check_ok(examples_init(&examples, count, stream.max_length, stream.task->symbols, &error), &error);
+    check_ok(examples_init(&examples, count, stream.max_length, stream.symbols, &error), &error);
     examples_draw(&examples, &stream, 1, 0, count);
     shard_load(shard, &examples, 0, count);
     examples_release(&examples);

@@ -43,6 +43,57 @@ static void test_train(void **state) {
     run("rm -r \"$D/a\" \"$D/b\"");
 }
 
+/* A model's vocabulary is its own: eval and check draw examples from as many symbols. */
+static void test_symbols(void **state) {
+    (void)state;
+    assert_int_equal(run("\"$C\" train " TINY " --symbols 20 --steps 2 --quiet --out \"$D/a\""), 0);
+    assert_int_equal(run("\"$C\" eval \"$D/a\" --examples 5 && \"$C\" check --model \"$D/a\" data shapes"), 0);
+    assert_int_equal(run("echo 19 3 | \"$C\" decode \"$D/a\""), 0);
+    assert_int_equal(run("echo 20 3 | \"$C\" decode \"$D/a\""), 1);
+    holds(last.err, "expected numbers from 0 to 19");
+    assert_int_equal(run("\"$C\" check --model \"$D/a\" --symbols 10 shapes"), 2);
+    holds(last.err, "--symbols and MODEL exclude each other");
+    run("rm -r \"$D/a\"");
+}
+
+/* The profile is written at the end, with numbers in it however few the steps, and changes nothing. */
+static void test_profile(void **state) {
+    (void)state;
+    assert_int_equal(run("\"$C\" train " TINY " --steps 1 --out \"$D/a\""), 0);
+    lacks(last.out, "matrix products");
+    assert_int_equal(run("\"$C\" train " TINY " --steps 1 --profile --out \"$D/b\""), 0);
+    holds(last.out, "\nmatrix products ");
+    holds(last.out, "\nwaiting ");
+    holds(last.out, "\nother ");
+    holds(last.out, "100.0 %\noutside matrix products ");
+    lacks(last.out, "nan");
+    lacks(last.out, "inf");
+    assert_same_file("a/model.safetensors", "b/model.safetensors");
+    assert_int_equal(run("\"$C\" train --resume \"$D/b\" --profile"), 0); /* no step is left */
+    assert_string_equal(last.out, "");
+    assert_int_equal(run("\"$C\" train --resume \"$D/b\" --profile --json --quiet"), 0);
+    json_t *line = parse(last.out), *profile = json_object_get(line, "profile");
+    assert_int_equal(json_integer_value(json_object_get(profile, "steps")), 0);
+    assert_true(json_is_null(json_object_get(profile, "seconds_per_step")));
+    json_decref(line);
+    assert_int_equal(run("\"$C\" train --resume \"$D/b\" --steps 3 --profile --quiet"), 0);
+    assert_string_equal(last.out, "");
+    assert_int_equal(run("\"$C\" train " TINY " --steps 2 --profile --json --quiet --out \"$D/c\" | tail -n 1"), 0);
+    line = parse(last.out), profile = json_object_get(line, "profile");
+    double sum = 0, share = 0;
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(profile, "operations"), i, row) {
+        sum += json_real_value(json_object_get(row, "seconds_per_step"));
+        share += json_real_value(json_object_get(row, "share"));
+    }
+    double step = json_real_value(json_object_get(profile, "seconds_per_step"));
+    assert_true(i > 5 && 0 < sum && sum <= step * 1.000001 && 0 < share && share <= 1.000001);
+    assert_int_equal(json_integer_value(json_object_get(profile, "steps")), 2);
+    json_decref(line);
+    run("rm -r \"$D/a\" \"$D/b\" \"$D/c\"");
+}
+
 static void test_train_json(void **state) {
     (void)state;
     assert_int_equal(run("\"$C\" train " TINY " --steps 3 --log-every 1 --json --quiet --out \"$D/a\""), 0);
@@ -298,6 +349,8 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_train),
+        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_profile),
         cmocka_unit_test(test_train_json),
         cmocka_unit_test(test_precedence),
         cmocka_unit_test(test_stop_and_resume),

@@ -159,6 +159,26 @@ static void lengths_may_be_equal_or_extreme(void **state) {
     ch_recipe_free(recipe);
 }
 
+/* Every symbol below the number that was asked for is drawn, and none from it on. */
+static void symbols_are_as_many_as_asked_for(void **state) {
+    (void)state;
+    enum { SYMBOLS = 300, DRAWN = 1000 };
+    bool seen[SYMBOLS] = {false};
+    ch_recipe *recipe = recipe_of("symbols", "300", NULL);
+    ch_examples *examples = examples_of(recipe, DRAWN);
+    assert_int_equal(ch_vocab_size(ch_examples_vocab(examples)), SYMBOLS + 3);
+    for (size_t i = 0; i < DRAWN; i++) {
+        ch_sequence source = ch_examples_source(examples, i);
+        for (size_t t = 0; t < source.length; t++) {
+            assert_in_range(source.tokens[t], 0, SYMBOLS - 1);
+            seen[source.tokens[t]] = true;
+        }
+    }
+    for (int symbol = 0; symbol < SYMBOLS; symbol++) assert_true(seen[symbol]);
+    ch_examples_free(examples);
+    ch_recipe_free(recipe);
+}
+
 static void refused(void **state) {
     (void)state;
     ch_recipe *recipe = recipe_of("seed", "0", NULL);
@@ -222,6 +242,7 @@ int main(void) {
         cmocka_unit_test(an_example_is_a_function_of_its_number),
         cmocka_unit_test(examples_are_those_of_training),
         cmocka_unit_test(lengths_may_be_equal_or_extreme),
+        cmocka_unit_test(symbols_are_as_many_as_asked_for),
         cmocka_unit_test(refused),
         cmocka_unit_test(words_become_tokens),
     };

@@ -57,6 +57,7 @@ static void defaults_are_the_lessons(void **state) {
 static const struct {
     const char *option, *least, *most, *below, *above;
 } limits[] = {
+    {"symbols", "1", "10000000", "0", "10000001"},
     {"min-len", "1", "1000000", "0", "1000001"},
     {"max-len", "1", "1000000", "0", "1000001"},
     {"d-model", "1", "1000000", "0", "1000001"},

@@ -26,7 +26,7 @@ inspect   base kernels nn data io optim recipe model decode
 check     base kernels nn data io optim recipe model decode train inspect
 api       *
 cli
-tests     * cli/lines.h
+tests     * cli/lines.h bench/bench.h
 bench     *
 '
 # A file <family>_<variant>.c is a variant: it knows its family's header, never another variant's.

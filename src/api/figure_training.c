@@ -64,7 +64,7 @@ static int common_vocabulary(const struct training_figure *f) {
     int size = 0;
     for (int i = 0; i < f->runs; i++) {
         if (!f->log[i].has_recipe) return 0;
-        int its = f->log[i].recipe.task->symbols + VOCAB_SPECIALS;
+        int its = (int)f->log[i].recipe.symbols + VOCAB_SPECIALS;
         if (size && its != size) return 0;
         size = its;
     }

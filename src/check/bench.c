@@ -29,7 +29,7 @@ const real *bench_logits(struct bench *bench) {
 ch_status bench_pair(struct ch_examples *examples, const ch_recipe *recipe, ch_error *error) {
     int longest = (int)recipe->max_len;
     struct example_stream stream = example_stream(recipe, PHILOX_DATA, NULL);
-    ch_status status = examples_init(examples, 2, longest, recipe->task->symbols, error);
+    ch_status status = examples_init(examples, 2, longest, stream.symbols, error);
     if (status != CH_OK) return status;
     stream.min_length = stream.max_length = (longest + 1) / 2;
     examples_draw(examples, &stream, 1, 0, 2);

@@ -70,7 +70,7 @@ static ch_status look_at(struct looks *looks, const ch_model *model, ch_sequence
 static ch_status look_at_all(struct looks *looks, const struct check *check, const ch_model *model, ch_error *error) {
     struct ch_examples examples;
     struct example_stream stream = example_stream(check->recipe, PHILOX_EVAL, NULL);
-    ch_status status = examples_init(&examples, LOOKS, stream.max_length, stream.task->symbols, error);
+    ch_status status = examples_init(&examples, LOOKS, stream.max_length, stream.symbols, error);
     if (status != CH_OK) return status;
     examples_draw(&examples, &stream, 0, 0, LOOKS);
     for (size_t i = 0; i < LOOKS && status == CH_OK; i++)

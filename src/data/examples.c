@@ -49,7 +49,7 @@ static void draw_torch(struct ch_examples *examples, const struct example_stream
     for (int i = 0; i < count; i++) {
         int *source = examples->source + (size_t)i * (size_t)examples->longest;
         for (int t = 0; t < examples->source_length[i]; t++)
-            source[t] = (int)torch_rng_below(stream->torch, (uint32_t)stream->task->symbols);
+            source[t] = (int)torch_rng_below(stream->torch, (uint32_t)stream->symbols);
     }
 }
 
@@ -74,7 +74,7 @@ static void draw_philox(struct ch_examples *examples, const struct example_strea
                 counter[0]++;
                 philox(key, counter, bits);
             }
-            source[t] = below(bits[t % PER_DRAW], stream->task->symbols);
+            source[t] = below(bits[t % PER_DRAW], stream->symbols);
         }
     }
 }

@@ -13,6 +13,7 @@
 /* Where examples come from. */
 struct example_stream {
     const struct task *task;
+    int symbols; /* of the vocabulary */
     int min_length, max_length;
     uint64_t seed;
     enum philox_use use;     /* training or evaluation */
@@ -26,7 +27,7 @@ struct ch_examples {
     int *source_length, *target_length;
 };
 
-/* Room for `capacity` examples of at most `longest` symbols. */
+/* Room for `capacity` examples of at most `longest` tokens of a vocabulary of so many symbols. */
 ch_status examples_init(struct ch_examples *examples, int capacity, int longest, int symbols, ch_error *error);
 void examples_release(struct ch_examples *examples);
 /* What examples_init takes for them, in bytes. */

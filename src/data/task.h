@@ -6,7 +6,6 @@
 
 struct task {
     ch_variant variant;
-    int symbols; /* of the vocabulary */
     /* answer (length) from source (length) */
     void (*answer)(int *answer, const int *source, int length);
 };

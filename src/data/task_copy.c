@@ -7,6 +7,5 @@ static void answer(int *answer, const int *source, int length) {
 
 const struct task task_copy = {
     .variant = {"copy", "digits, as they are: 3 1 4 1 5 -> 3 1 4 1 5"},
-    .symbols = 10,
     .answer = answer,
 };

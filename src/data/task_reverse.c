@@ -7,6 +7,5 @@ static void answer(int *answer, const int *source, int length) {
 
 const struct task task_reverse = {
     .variant = {"reverse", "digits, backwards: 3 1 4 1 5 -> 5 1 4 1 3"},
-    .symbols = 10,
     .answer = answer,
 };

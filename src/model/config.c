@@ -37,7 +37,7 @@ ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_er
         .d_ff = (int)recipe->d_ff,
         .layers = (int)recipe->layers,
         .max_positions = (int)recipe->max_positions,
-        .symbols = recipe->task->symbols,
+        .symbols = (int)recipe->symbols,
         .dropout = recipe->dropout,
     };
     snprintf(config->task, sizeof config->task, "%s", recipe->task->variant.name);

@@ -129,6 +129,7 @@ static void blocks_backward(struct pass *pass, const struct block *block, int la
         size_t mark = arena_mark(pass->arena);
         real *d = block_backward(pass, &block[layer], dx, dmemory, &saved[layer]);
         if (!pass_measures(pass)) memcpy(dx, d, (size_t)rows * (size_t)block->width * sizeof *dx);
+        profile_lap(pass->profile, OPERATION_OTHER);
         arena_reset(pass->arena, mark);
     }
 }

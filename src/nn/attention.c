@@ -216,6 +216,7 @@ real *attention_forward(struct pass *pass, const struct attention *a, const real
         pass->core->forward(saved->heads, saved->core, scratch, &scores, saved->q, saved->ldq, saved->k, saved->ldkv,
                             saved->v, saved->ldkv);
     arena_reset(pass->arena, mark);
+    profile_lap(pass->profile, OPERATION_ATTENTION);
     show(pass, a, &scores, saved);
     apply_gate(pass, a, saved);
     real *out = linear_forward(pass, &a->output, saved->gated, queries->rows);
@@ -254,6 +255,7 @@ real *attention_backward(struct pass *pass, const struct attention *a, const rea
         pass->core->backward(d.q, d.k, d.v, scratch, &scores, dheads, saved->heads, saved->core, saved->q, saved->ldq,
                              saved->k, saved->ldkv, saved->v, saved->ldkv);
     arena_reset(pass->arena, mark);
+    profile_lap(pass->profile, OPERATION_ATTENTION);
     pass_show_gradient(pass, a->name, "query", d.q, d.ldq, a->query.out, rows);
     pass_show_gradient(pass, a->name, "key", d.k, d.ldkv, a->key.out, saved->keys->rows);
     pass_show_gradient(pass, a->name, "value", d.v, d.ldkv, a->key.out, saved->keys->rows);

@@ -77,6 +77,7 @@ real *block_forward(struct pass *pass, const struct block *block, const real *x,
 
 static void add_rows(struct pass *pass, real *y, const real *x, int rows, int width) {
     if (!pass_measures(pass)) add(y, x, (size_t)rows * (size_t)width);
+    profile_lap(pass->profile, OPERATION_DROPOUT);
 }
 
 real *block_backward(struct pass *pass, const struct block *block, real *dout, real *dmemory,

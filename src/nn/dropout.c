@@ -15,6 +15,7 @@ real *dropout_layer_forward(struct pass *pass, uint32_t site, real *x, const str
     if (!begin(pass, site, batch, channels, saved)) return x;
     real *y = pass_take(pass, (size_t)batch->rows, (size_t)channels);
     if (!pass_measures(pass)) dropout_forward(y, saved->keep, x, &saved->dropout, batch, channels);
+    profile_lap(pass->profile, OPERATION_DROPOUT);
     return y;
 }
 
@@ -26,6 +27,7 @@ void dropout_layer_add(struct pass *pass, uint32_t site, real *x, const real *re
         dropout_add_forward(x, saved->keep, x, residual, &saved->dropout, batch, channels);
     else
         add(x, residual, (size_t)batch->rows * (size_t)channels);
+    profile_lap(pass->profile, OPERATION_DROPOUT);
 }
 
 real *dropout_layer_backward(struct pass *pass, real *dy, int rows, const struct dropout_saved *saved) {
@@ -33,5 +35,6 @@ real *dropout_layer_backward(struct pass *pass, real *dy, int rows, const struct
     real *dx = pass_take(pass, (size_t)rows, (size_t)saved->channels);
     if (pass_measures(pass)) return dx;
     dropout_backward(dx, dy, saved->keep, &saved->dropout, (size_t)rows * (size_t)saved->channels);
+    profile_lap(pass->profile, OPERATION_DROPOUT);
     return dx;
 }

@@ -23,6 +23,7 @@ real *embedding_layer_forward(struct pass *pass, const struct embedding *embeddi
         embedding_forward(y, pass_value(pass, embedding->weight), token, scale_of(embedding), batch->rows,
                           embedding->width);
     embedding->position->variant->forward(pass, embedding->position, y, batch);
+    profile_lap(pass->profile, OPERATION_EMBEDDING);
     pass_show(pass, embedding->name, "embedded", y, embedding->width, embedding->width, batch);
     return dropout_layer_forward(pass, embedding->dropout_site, y, batch, embedding->width, &saved->dropout);
 }
@@ -34,4 +35,5 @@ void embedding_layer_backward(struct pass *pass, const struct embedding *embeddi
     if (pass_measures(pass)) return;
     embedding_backward(pass_grad(pass, embedding->weight), dx, saved->token, scale_of(embedding), embedding->pad, rows,
                        embedding->width);
+    profile_lap(pass->profile, OPERATION_EMBEDDING);
 }

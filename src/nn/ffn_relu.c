@@ -11,6 +11,7 @@ static real *forward(struct pass *pass, const struct ffn *ffn, const real *x, co
                      struct ffn_saved *saved) {
     real *hidden = linear_forward(pass, &ffn->up, x, batch->rows);
     if (!pass_measures(pass)) relu_forward(hidden, hidden, (size_t)batch->rows * (size_t)ffn->hidden);
+    profile_lap(pass->profile, OPERATION_BIAS);
     pass_show(pass, ffn->name, "hidden", hidden, ffn->hidden, ffn->hidden, batch);
     *saved = (struct ffn_saved){.x = x, .hidden = hidden};
     saved->dropped = dropout_layer_forward(pass, ffn->dropout_site, hidden, batch, ffn->hidden, &saved->dropout);
@@ -23,6 +24,7 @@ static real *backward(struct pass *pass, const struct ffn *ffn, const real *dy, 
     real *dhidden = dropout_layer_backward(pass, ddropped, rows, &saved->dropout);
     pass_show_gradient(pass, ffn->name, "hidden", dhidden, ffn->hidden, ffn->hidden, rows);
     if (!pass_measures(pass)) relu_backward(dhidden, dhidden, saved->hidden, (size_t)rows * (size_t)ffn->hidden);
+    profile_lap(pass->profile, OPERATION_BIAS);
     return linear_backward(pass, &ffn->up, dhidden, saved->x, rows);
 }
 

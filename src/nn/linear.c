@@ -47,10 +47,13 @@ real *linear_forward(struct pass *pass, const struct linear *linear, const real 
     if (pass->turned && rows <= FEW_ROWS) {
         const real *weight = pass->turned + pass->params->row[linear->weight].offset;
         few_rows_product(y, x, weight, bias, rows, linear->in, linear->out);
+        profile_lap(pass->profile, OPERATION_PRODUCTS);
         return y;
     }
     multiply(pass, linear, y, x, rows);
+    profile_lap(pass->profile, OPERATION_PRODUCTS);
     if (bias) bias_forward(y, bias, rows, linear->out);
+    profile_lap(pass->profile, OPERATION_BIAS);
     return y;
 }
 
@@ -60,6 +63,8 @@ real *linear_backward(struct pass *pass, const struct linear *linear, const real
     if (pass_measures(pass)) return dx;
     gemm(GEMM_N, GEMM_N, rows, in, out, dy, out, pass_value(pass, linear->weight), in, false, dx, in);
     gemm(GEMM_T, GEMM_N, out, in, rows, dy, out, x, in, true, pass_grad(pass, linear->weight), in);
+    profile_lap(pass->profile, OPERATION_PRODUCTS);
     if (linear->bias >= 0) bias_backward(pass_grad(pass, linear->bias), dy, rows, out);
+    profile_lap(pass->profile, OPERATION_BIAS);
     return dx;
 }

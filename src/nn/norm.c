@@ -13,10 +13,14 @@ ch_status norm_declare(struct norm *norm, const struct norm_variant *variant, st
 }
 
 real *norm_forward(struct pass *pass, const struct norm *norm, const real *x, int rows, struct norm_saved *saved) {
-    return norm->variant->forward(pass, norm, x, rows, saved);
+    real *y = norm->variant->forward(pass, norm, x, rows, saved);
+    profile_lap(pass->profile, OPERATION_NORM);
+    return y;
 }
 
 real *norm_backward(struct pass *pass, const struct norm *norm, const real *dy, int rows,
                     const struct norm_saved *saved) {
-    return norm->variant->backward(pass, norm, dy, rows, saved);
+    real *dx = norm->variant->backward(pass, norm, dy, rows, saved);
+    profile_lap(pass->profile, OPERATION_NORM);
+    return dx;
 }

@@ -6,6 +6,7 @@
 #define CH_NN_PASS_H
 
 #include "base/arena.h"
+#include "base/profile.h"
 #include "base/torch_rng.h"
 #include "kernels/kernels.h"
 #include "nn/params.h"
@@ -51,6 +52,7 @@ struct pass {
     struct philox_key dropout_key;
     struct torch_rng *torch; /* for DROPOUT_TORCH: drawn in order, over the padded tensor */
     const struct capture *capture;
+    struct profile *profile; /* of this thread; NULL: nobody asks where the time goes */
     const struct gate *gates;
     int gate_count;
     const struct cut *cuts;

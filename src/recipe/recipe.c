@@ -36,6 +36,7 @@ struct row {
 
 static const struct row table[] = {
     CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse or copy", "data"),
+    WHOLE_ROW("symbols", symbols, "10", 1, MOST_SYMBOLS, "words of the vocabulary: numbers from 0", "data"),
     WHOLE_ROW("min-len", min_len, "4", 1, 1e6, "shortest source", "data"),
     WHOLE_ROW("max-len", max_len, "10", 1, 1e6, "longest source", "data"),
 
@@ -179,6 +180,7 @@ const char *ch_recipe_get(const ch_recipe *recipe, const char *name) {
 
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch) {
     return (struct example_stream){.task = recipe->task,
+                                   .symbols = (int)recipe->symbols,
                                    .min_length = (int)recipe->min_len,
                                    .max_length = (int)recipe->max_len,
                                    .seed = (uint64_t)recipe->seed,

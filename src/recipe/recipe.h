@@ -16,7 +16,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 28, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 29, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -28,7 +28,7 @@ const ch_variant *rng_row(size_t i);
 struct ch_recipe {
     /* data */
     const struct task *task;
-    int64_t min_len, max_len;
+    int64_t symbols, min_len, max_len;
     /* model */
     int64_t d_model, heads, d_ff, layers, max_positions;
     double dropout;

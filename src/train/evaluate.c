@@ -114,9 +114,9 @@ ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, c
     if (recipe->max_len + 1 > model->config.max_positions)
         return fail(error, CH_USAGE, "max-len %lld needs %lld positions, and the model has %d",
                     (long long)recipe->max_len, (long long)recipe->max_len + 1, model->config.max_positions);
-    if (recipe->task->symbols != model->vocab.symbols)
-        return fail(error, CH_USAGE, "task '%s' has %d symbols, and the model was made for %d",
-                    recipe->task->variant.name, recipe->task->symbols, model->vocab.symbols);
+    if (recipe->symbols != model->vocab.symbols)
+        return fail(error, CH_USAGE, "symbols: the model was made for %d, found %lld", model->vocab.symbols,
+                    (long long)recipe->symbols);
     return CH_OK;
 }
 
@@ -128,7 +128,7 @@ ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t cou
     ch_status status = evaluate_fits(model, recipe, error);
     if (status != CH_OK) return status;
     struct ch_examples examples;
-    status = examples_init(&examples, (int)count, (int)recipe->max_len, recipe->task->symbols, error);
+    status = examples_init(&examples, (int)count, (int)recipe->max_len, (int)recipe->symbols, error);
     if (status != CH_OK) return status;
     struct example_stream stream = example_stream(recipe, PHILOX_EVAL, NULL);
     examples_draw(&examples, &stream, 0, 0, (int)count);

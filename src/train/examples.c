@@ -19,7 +19,7 @@ static ch_status draw(struct ch_examples *examples, const ch_recipe *recipe, siz
     /* PyTorch draws all lengths of a batch first, so the batch must have the size that training gives it. */
     int batch = recipe->rng->torch && count < (size_t)recipe->batch_size ? (int)recipe->batch_size : (int)count;
     ch_status status = recipe->rng->torch ? skip_weights(recipe, &torch, error) : CH_OK;
-    if (status == CH_OK) status = examples_init(examples, batch, stream.max_length, stream.task->symbols, error);
+    if (status == CH_OK) status = examples_init(examples, batch, stream.max_length, stream.symbols, error);
     if (status != CH_OK) return status;
     examples_draw(examples, &stream, 1, 0, batch);
     examples->count = (int)count;

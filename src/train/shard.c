@@ -62,5 +62,6 @@ void shard_run(struct shard *shard, const struct ch_model *model, struct pass pa
                                  &shard->target.view, &shard->workspace.saved);
     int vocab = ch_vocab_size(&model->vocab);
     shard->loss = cross_entropy(logits, logits, shard->label, -1, scale, shard->target.view.rows, vocab);
+    profile_lap(pass.profile, OPERATION_LOSS);
     if (pass.grad) encoder_decoder_backward(&pass, &model->net, logits, &shard->workspace.saved);
 }

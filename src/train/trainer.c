@@ -4,7 +4,6 @@
 #include "train/evaluate.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CHUNK = 16384 }; /* elements of a piece of the gradient: fixed, so that sums do not depend on threads */
@@ -101,7 +100,7 @@ static ch_status draw_held_out(struct ch_trainer *t, ch_error *error) {
     int count = (int)t->recipe.validation;
     if (!count) return CH_OK;
     struct example_stream stream = example_stream(&t->recipe, PHILOX_VALIDATION, NULL);
-    ch_status status = examples_init(&t->held_out, count, stream.max_length, t->recipe.task->symbols, error);
+    ch_status status = examples_init(&t->held_out, count, stream.max_length, stream.symbols, error);
     if (status == CH_OK) examples_draw(&t->held_out, &stream, 0, 0, count);
     return status;
 }
@@ -115,7 +114,7 @@ static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
     if (status != CH_OK) return status;
     if (!deal_new(&t->deal, t->shards, (int)t->recipe.batch_size, (int)t->recipe.max_len))
         return fail_memory(error, "a batch");
-    return examples_init(&t->examples, (int)t->recipe.batch_size, (int)t->recipe.max_len, t->recipe.task->symbols,
+    return examples_init(&t->examples, (int)t->recipe.batch_size, (int)t->recipe.max_len, (int)t->recipe.symbols,
                          error);
 }
 
@@ -200,6 +199,7 @@ void trainer_run_shard(struct ch_trainer *t, struct shard *lane, int shard, stru
     const struct deal *deal = &t->deal;
     int first = deal->begin[shard], end = deal->begin[shard + 1];
     shard_load_these(lane, &t->examples, deal->example + first, end - first);
+    profile_lap(pass.profile, OPERATION_DATA);
     shard_run(lane, t->model, pass, loss_scale(t));
     t->loss[shard] = lane->loss;
 }
@@ -214,8 +214,12 @@ static void run_lane(int lane, void *context) {
     struct pass pass = trainer_pass(t, t->step + 1);
     pass.grad = t->grad[lane];
     pass.turned = t->turned;
+    pass.profile = t->profiled ? &t->lane_profile[lane] : NULL;
+    profile_start(pass.profile);
     memset(pass.grad, 0, t->model->params.trained * sizeof(real));
+    profile_lap(pass.profile, OPERATION_OPTIMISER);
     for (int shard = lane; shard < t->shards; shard += t->lanes) trainer_run_shard(t, &t->lane[lane], shard, pass);
+    profile_lap(pass.profile, OPERATION_OTHER);
 }
 
 static size_t chunk_length(const struct ch_trainer *t, int chunk) {
@@ -282,27 +286,29 @@ bool trainer_logs(const struct ch_trainer *t, int64_t step) {
     return shown(&t->recipe, step) || step % t->recipe.save_every == 0;
 }
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
-    double started = seconds_now();
+    double started = profile_clock();
+    struct profile *profile = t->profiled ? &t->own_profile : NULL;
+    profile_start(profile);
     struct torch_rng before = t->torch;
     draw(t);
     struct torch_rng drawn = t->torch;
+    profile_lap(profile, OPERATION_DATA);
     if (t->turned) parallel_for(t->team, t->model->params.count, turn_weights, t);
+    profile_lap(profile, OPERATION_TURNING);
     parallel_for(t->team, t->lanes, run_lane, t);
+    profile_lap(profile, OPERATION_WAITING);
     double norm = gradient_norm(t), loss = mean_loss(t);
+    profile_lap(profile, OPERATION_OPTIMISER);
     if (!isfinite(loss) || !isfinite(norm)) {
         ch_status status = trainer_blame(t, &drawn, loss, norm, error);
         t->torch = before;
         return status;
     }
     if (trainer_logs(t, t->step + 1)) signals_keep(t);
+    profile_lap(profile, OPERATION_OTHER);
     update_parameters(t, norm);
+    profile_lap(profile, OPERATION_OPTIMISER);
     t->step++;
     int64_t steps = t->recipe.steps;
     *out = (ch_step){.step = t->step,
@@ -312,7 +318,7 @@ ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
                      .lr = rate_of(t, t->step),
                      .next_lr = rate_of(t, t->step + 1),
                      .validation_loss = (double)NAN,
-                     .seconds = seconds_now() - started,
+                     .seconds = profile_clock() - started,
                      .log = shown(&t->recipe, t->step)};
     return CH_OK;
 }

@@ -27,6 +27,10 @@ struct ch_trainer {
     double *chunk_norm; /* squared norm of each piece of the gradient */
     int chunks;
 
+    bool profiled;
+    struct profile own_profile; /* of who calls for the steps, to whom the lanes' time is waiting */
+    struct profile lane_profile[TRAIN_LANES];
+
     char *folder; /* of the run; NULL: nothing is written */
     int lock;     /* descriptor that keeps others out of it; -1: none */
     struct log log, gradients;

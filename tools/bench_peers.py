@@ -1,0 +1,149 @@
+"""Whole models, ours beside PyTorch's: the same work, taken in turns in one run, and the ratios as one table.
+
+    python3 tools/bench_peers.py BENCH COMMAND [--python PYTHON] [--rounds N] [--results FILE] [--markdown FILE]
+
+BENCH is clearhead-bench and COMMAND is clearhead; PYTHON has PyTorch. A round times ours, then PyTorch with each number
+of threads; what is quoted is the median over all runs of all rounds, PyTorch's of its best number of threads. Rates are
+of useful arithmetic, so that batches need not be the same. scripts/bench --peers calls this.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+# case, seconds of each turn of ours and of PyTorch's
+CASES = [("train/lesson", 2, 2), ("train/small", 3, 4), ("train/base", 8, 12),
+         ("decode/lesson-500", 1, 2), ("decode/lesson-1", 0.5, 0.5), ("decode/small-50", 2, 10)]
+TRAINED = "600"  # steps of the model that bench/models.c decodes with
+TOOLS = pathlib.Path(__file__).parent
+
+
+def ours(bench, case, seconds):
+    """(the line of the machine, that of the case)."""
+    lines = subprocess.run([bench, "--json", "--seconds", str(seconds), case], check=True, stdout=subprocess.PIPE,
+                           text=True).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+class Torch:
+    """A process that has loaded one case and times it when it is asked to."""
+
+    def __init__(self, python, case, model):
+        extra = ["--model", model] if case.startswith("decode/lesson") else []
+        self.process = subprocess.Popen([python, TOOLS / "bench_torch.py", case, *extra], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.build = json.loads(self.process.stdout.readline())
+
+    def sample(self, threads, seconds):
+        print(threads, seconds, file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def medians(seconds, rates):
+    return {"median": statistics.median(seconds), "rate": statistics.median(rates)}
+
+
+def compare(arguments, case, our_seconds, their_seconds, model):
+    settings = sorted({1, os.cpu_count() or 1})
+    torch = Torch(arguments.python, case, model)
+    own, theirs, machine = [], {threads: [] for threads in settings}, None
+    for _ in range(arguments.rounds):
+        machine, result = ours(arguments.bench, case, our_seconds)
+        own.append(result)
+        for threads in settings:
+            theirs[threads].append(torch.sample(threads, their_seconds))
+    torch.close()
+    peers = {threads: medians([s for turn in turns for s in turn["seconds"]],
+                              [f / s for turn in turns for s, f in zip(turn["seconds"], turn["flop"])])
+             for threads, turns in theirs.items()}
+    best = max(peers, key=lambda threads: peers[threads]["rate"])
+    row = {"case": case, **medians([r["median"] for r in own], [r["rate"] for r in own]),
+           "limit": statistics.median(r["limit"] for r in own), "rounds": arguments.rounds,
+           "peer": torch.build["peer"], "peer_blas": torch.build["blas"],
+           "OPENBLAS_CORETYPE": torch.build["OPENBLAS_CORETYPE"], "peer_threads": best,
+           "peer_median": peers[best]["median"], "peer_rate": peers[best]["rate"],
+           "peer_rates": {str(threads): peers[threads]["rate"] for threads in settings}}
+    row["ratio"] = row["rate"] / row["peer_rate"]
+    row["share"] = row["rate"] / row["limit"]
+    return machine, row
+
+
+def in_words(seconds):
+    for unit, size in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size or unit == "us":
+            return f"{seconds / size:.3g} {unit}"
+    return ""
+
+
+def table(machine, rows, stamp):
+    lines = ["| work | Clearhead | PyTorch | ratio | of the limit |", "|---|---|---|---|---|"]
+    for row in rows:
+        lines.append(f"| {row['case']} | {in_words(row['median'])} | {in_words(row['peer_median'])} "
+                     f"({row['peer_threads']} thread{'s' if row['peer_threads'] > 1 else ''}) | {row['ratio']:.1f} | "
+                     f"{100 * row['share']:.0f} % |")
+    first = rows[0]
+    limit = machine["gemm_flop_per_second_all_threads"] / 1e9
+    lines += ["", f"{stamp['date']}, commit {stamp['commit']}, {machine['processor']}, {machine['threads']} threads "
+              f"(load {machine['load']:.1f} at the last turn). Clearhead {machine['version']} with {machine['gemm']}, "
+              f"compiler {machine['compiler']}; {first['peer']} (BLAS {first['peer_blas']}, "
+              f"OPENBLAS_CORETYPE {first['OPENBLAS_CORETYPE'] or 'not set'}), its best number of threads. Limit: "
+              f"{limit:.0f} GFLOP/s, products of 1024 x 1024 x 1024 on all threads in the same run. Medians of "
+              f"{first['rounds']} rounds taken in turns; ratios are of useful arithmetic per second."]
+    return "\n".join(lines)
+
+
+BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+
+
+def put_between_marks(path, text):
+    page = pathlib.Path(path).read_text()
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        sys.exit(f"bench_peers.py: {path}: expected one line '{BEGIN}' and one '{END}'")
+    head, _, rest = page.partition(BEGIN)
+    pathlib.Path(path).write_text(f"{head}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("bench")
+    parser.add_argument("command")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--results", help="append the rows as lines of JSON")
+    parser.add_argument("--markdown", help="write the table between the marks of this file")
+    names = [case for case, *_ in CASES]
+    parser.add_argument("--cases", nargs="+", default=names, choices=names)
+    arguments = parser.parse_args()
+    stamp = {"date": datetime.date.today().isoformat(), "commit": arguments.commit}
+    rows, machine = [], None
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([arguments.command, "train", "reverse", "--steps", TRAINED, "--validation", "0", "--quiet",
+                        "--out", f"{folder}/lesson"], check=True)
+        for case, our_seconds, their_seconds in CASES:
+            if case not in arguments.cases:
+                continue
+            machine, row = compare(arguments, case, our_seconds, their_seconds, f"{folder}/lesson/model.safetensors")
+            print(f"{case}: {in_words(row['median'])}, PyTorch {in_words(row['peer_median'])}, "
+                  f"ratio {row['ratio']:.1f}", file=sys.stderr, flush=True)
+            rows.append(row)
+    if arguments.results:
+        with open(arguments.results, "a") as file:
+            for line in ({**stamp, **machine}, *({**stamp, **row} for row in rows)):
+                print(json.dumps(line), file=file)
+    text = table(machine, rows, stamp)
+    print(text)
+    if arguments.markdown:
+        put_between_marks(arguments.markdown, text)
+
+
+main()
