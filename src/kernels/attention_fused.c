@@ -11,15 +11,18 @@
  */
 #include "kernels/fused.h"
 
-/* Where blocks and their matrix products overtake the lanes; measured, see is_long. */
-enum { LONG_QUERIES = 64, LONG_SCORES = 128 * 128 };
+/* From this many multiplications of queries and keys on, blocks and their matrix products are the faster way; measured
+ * for Dh 16 to 128, on shapes from one query to as many as keys. Tiles, being smaller, fit the edge better behind which
+ * keys are hidden, and stay ahead for longer there. */
+enum { LONG = 1 << 19, LONG_CAUSAL = 1 << 25 };
 
-static bool is_long(int queries, int keys) {
-    return queries >= LONG_QUERIES && (size_t)queries * (size_t)keys >= LONG_SCORES;
+static bool is_long(const struct scores *s, int queries, int keys) {
+    double products = (double)queries * (double)keys * (double)s->d_head;
+    return products >= (s->causal ? LONG_CAUSAL : LONG);
 }
 
-static const struct fused_path *path_of(int queries, int keys) {
-    return is_long(queries, keys) ? &fused_long : &fused_short;
+static const struct fused_path *path_of(const struct fused_head *head) {
+    return is_long(head->scores, head->queries, head->keys) ? &fused_long : &fused_short;
 }
 
 static size_t saved_size(const struct scores *s) {
@@ -29,7 +32,7 @@ static size_t saved_size(const struct scores *s) {
 /* A batch with a long sequence may hold short ones. */
 static size_t scratch_size(const struct scores *s) {
     size_t few = fused_short.scratch_size(s), many = fused_long.scratch_size(s);
-    return is_long(s->query->longest, s->key->longest) && many > few ? many : few;
+    return is_long(s, s->query->longest, s->key->longest) && many > few ? many : few;
 }
 
 static size_t query_at(const struct scores *s, int b, int h, int ld) {
@@ -45,10 +48,6 @@ static size_t row_at(const struct scores *s, int b, int h) {
     return (size_t)s->query->offset[b] * (size_t)s->heads + (size_t)h;
 }
 
-static const real *sums(const struct scores *s, const real *saved) {
-    return saved + (size_t)s->query->rows * (size_t)s->heads;
-}
-
 static struct fused_head head_of(real *scratch, const struct scores *s, const real *saved, int b, int h, const real *q,
                                  int ldq, const real *k, int ldk) {
     return (struct fused_head){.scores = s,
@@ -62,20 +61,20 @@ static struct fused_head head_of(real *scratch, const struct scores *s, const re
                                .ldk = ldk,
                                .ldo = s->heads * s->d_head,
                                .maximum = saved + row_at(s, b, h),
-                               .sum = sums(s, saved) + row_at(s, b, h),
+                               .sum = saved + saved_size(s) / 2 + row_at(s, b, h),
                                .scratch = scratch};
 }
 
 static void forward(real *out, real *saved, real *scratch, const struct scores *s, const real *q, int ldq,
                     const real *k, int ldk, const real *v, int ldv) {
-    real *sum = saved + (size_t)s->query->rows * (size_t)s->heads;
+    real *sum = saved + saved_size(s) / 2;
     for (int b = 0; b < s->query->sequences; b++)
         for (int h = 0; h < s->heads; h++) {
             struct fused_head head = head_of(scratch, s, saved, b, h, q, ldq, k, ldk);
             head.v = v + key_at(s, b, h, ldv);
             head.ldv = ldv;
-            path_of(head.queries, head.keys)
-                ->forward(out + query_at(s, b, h, head.ldo), saved + row_at(s, b, h), sum + row_at(s, b, h), &head);
+            path_of(&head)->forward(out + query_at(s, b, h, head.ldo), saved + row_at(s, b, h), sum + row_at(s, b, h),
+                                    &head);
         }
 }
 
@@ -93,14 +92,14 @@ static void backward(real *dq, real *dk, real *dv, real *scratch, const struct s
             size_t o = query_at(s, b, h, head.ldo);
             struct fused_gradients g = {dq + query_at(s, b, h, ldq), dk + key_at(s, b, h, ldk),
                                         dv + key_at(s, b, h, ldv), dout + o, out + o};
-            path_of(head.queries, head.keys)->backward(&g, &head);
+            path_of(&head)->backward(&g, &head);
         }
 }
 
 static void map(real *weights, real *scratch, const struct scores *s, const real *saved, int b, int h, const real *q,
                 int ldq, const real *k, int ldk) {
     struct fused_head head = head_of(scratch, s, saved, b, h, q, ldq, k, ldk);
-    path_of(head.queries, head.keys)->map(weights, &head);
+    path_of(&head)->map(weights, &head);
 }
 
 const struct attention_core attention_fused = {

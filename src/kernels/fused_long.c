@@ -15,7 +15,8 @@
 #include "kernels/fused.h"
 #include "kernels/gemm.h"
 
-enum { MOST_QUERIES = 128, MOST_KEYS = 256 };
+/* Measured: larger blocks gain nothing, and where keys behind a query are hidden, smaller ones waste less. */
+enum { MOST_QUERIES = 128, MOST_CAUSAL_QUERIES = 96, MOST_KEYS = 256 };
 
 struct block {
     int first, queries, columns; /* of the sequence's queries; columns: rounded up to LANES */
@@ -37,7 +38,8 @@ static int part_of(int n, int most) {
 }
 
 static struct block first_block(const struct fused_head *head) {
-    struct block b = {.step_queries = part_of(head->queries, MOST_QUERIES)};
+    int most = head->scores->causal ? MOST_CAUSAL_QUERIES : MOST_QUERIES;
+    struct block b = {.step_queries = part_of(head->queries, most)};
     b.q = head->scratch;
     b.dout = b.q + (size_t)head->scores->d_head * MOST_QUERIES;
     b.x = b.dout + (size_t)head->scores->d_head * MOST_QUERIES;
@@ -119,8 +121,10 @@ VECTORISED static void softmax_more(real *x, int n, int columns, struct so_far *
 
 /* Row i of out (queries, Dh) times factor_i. */
 VECTORISED static void scale_rows(real *out, int ld, const real *factor, int rows, int channels) {
-    for (int i = 0; i < rows; i++, out += ld)
-        for (int c = 0; c < channels && factor[i] != 1; c++) out[c] *= factor[i];
+    for (int i = 0; i < rows; i++, out += ld) {
+        const real f = factor[i];
+        for (int c = 0; c < channels; c++) out[c] *= f;
+    }
 }
 
 static void forward_block(real *out, struct so_far *all, struct block *b, const struct fused_head *head) {
@@ -168,7 +172,12 @@ VECTORISED static void find_means(struct known *known, const struct block *b, co
                                   int d_head) {
     for (int i = 0; i < b->queries; i++) {
         const real *dout = g->dout + query_at(b, i, ld), *out = g->out + query_at(b, i, ld);
-        for (int d = 0; d < d_head; d++) known->mean[i] += dout[d] * out[d];
+        real lane[LANES] = {0}, rest = 0;
+        int d = 0;
+        for (; d + LANES <= d_head; d += LANES)
+            for (int l = 0; l < LANES; l++) lane[l] += dout[d + l] * out[d + l];
+        for (; d < d_head; d++) rest += dout[d] * out[d];
+        known->mean[i] = sum_lanes((const reals *)lane) + rest;
     }
 }
 

@@ -54,30 +54,30 @@ static size_t row_at(const struct tile *t, int i, int ld) {
 
 enum { FEW = 4, MANY = 8 }; /* sums that run beside each other, and share what is loaded */
 
-/* out (count) = rows (count, Dh) times columns (Dh, LANES). Rows behind the `last` are that one again. */
-VECTOR_HELPER void dot_rows(reals *out, const real *rows, int ld, int last, const reals *column, int d_head,
-                            const int count) {
-    const real *row[MANY];
-    reals sum[MANY];
-    for (int r = 0; r < count; r++) {
-        row[r] = rows + (size_t)(r < last ? r : last) * (size_t)ld;
-        sum[r] = (reals){0};
-    }
-    for (int d = 0; d < d_head; d++)
-        for (int r = 0; r < count; r++) sum[r] += row[r][d] * column[d];
+/* out (count) = rows (count, Dh) times columns (Dh, LANES). Two pointers and three distances reach MANY rows: as many
+ * pointers as rows would not stay in registers. */
+VECTOR_HELPER void dot_rows(reals *out, const real *rows, size_t ld, const reals *column, int d_head, const int count) {
+    const real *low = rows, *high = rows + FEW * ld;
+    reals sum[MANY] = {{0}};
+    for (int d = 0; d < d_head; d++, low++, high++)
+        for (int r = 0; r < count; r++) sum[r] += (r < FEW ? low : high)[(size_t)(r % FEW) * ld] * column[d];
     for (int r = 0; r < count; r++) out[r] = sum[r];
 }
 
-/* x (n rounded up to KEY_BLOCK, LANES) = rows (n, Dh) times columns (Dh, LANES) */
-VECTOR_HELPER void rows_times_lanes(real *x, const real *rows, int ld, int n, const real *columns, int d_head) {
-    for (int j = 0; j < n; j += MANY) {
-        const real *row = rows + (size_t)j * (size_t)ld;
-        reals *out = (reals *)x + j;
-        if (n - j > FEW)
-            dot_rows(out, row, ld, n - j - 1, (const reals *)columns, d_head, MANY);
-        else
-            dot_rows(out, row, ld, n - j - 1, (const reals *)columns, d_head, FEW);
-    }
+/* x (n, LANES) = rows (n, Dh) times columns (Dh, LANES). The last few rows are made from the end on, some of them
+ * over again. */
+VECTOR_HELPER void rows_times_lanes(real *x, const real *rows, int ldr, int n, const real *columns, int d_head) {
+    reals *out = (reals *)x;
+    const reals *column = (const reals *)columns;
+    size_t ld = (size_t)ldr;
+    int j = 0;
+    for (; j + MANY <= n; j += MANY) dot_rows(out + j, rows + (size_t)j * ld, ld, column, d_head, MANY);
+    if (n >= FEW)
+        for (; j < n; j += FEW) {
+            int from = j + FEW <= n ? j : n - FEW;
+            dot_rows(out + from, rows + (size_t)from * ld, ld, column, d_head, FEW);
+        }
+    for (; j < n; j++) dot_rows(out + j, rows + (size_t)j * ld, ld, column, d_head, 1);
 }
 
 /* What a sum of rows is made of: out_m = factor_m (sum_r weight[m * step_m + r * step_r] row_r), or added to out. The

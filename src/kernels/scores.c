@@ -23,6 +23,7 @@ int scores_visible(const struct scores *scores, int b, int i) {
 
 int scores_visible_to_any(const struct scores *scores, int b, int first, int queries) {
     int most = 0;
+    if (!scores->causal) return scores->key->length[b];
     for (int i = first; i < first + queries; i++) {
         int visible = scores_visible(scores, b, i);
         most = visible > most ? visible : most;
@@ -51,23 +52,22 @@ void scores_hide(real *x, const struct scores *scores, int b, int i) {
     hide_cut(x, 1, scores, b, i, 0, keys);
 }
 
-/* x (keys, LANES), rows ld apart, = -inf from row seen[l] on in column l. */
-VECTORISED static void hide_below(real *x, int ld, int keys, const int seen[LANES]) {
+/* x (keys, columns), rows ld apart, = -inf from row seen[c] on in column c. */
+VECTORISED static void hide_below(real *restrict x, int ld, int keys, int columns, const int *restrict seen) {
     int least = keys;
-    for (int l = 0; l < LANES; l++) least = seen[l] < least ? seen[l] : least;
-    for (int j = least > 0 ? least : 0; j < keys; j++)
-        for (int l = 0; l < LANES; l++) {
-            real *at = x + (size_t)j * (size_t)ld + l;
-            *at = j < seen[l] ? *at : -RC(INFINITY);
-        }
+    for (int c = 0; c < columns; c++) least = seen[c] < least ? seen[c] : least;
+    for (int j = least > 0 ? least : 0; j < keys; j++) {
+        real *row = x + (size_t)j * (size_t)ld;
+        for (int c = 0; c < columns; c++) row[c] = j < seen[c] ? row[c] : -RC(INFINITY);
+    }
 }
 
 void scores_hide_tile(real *x, int ld, const struct scores *scores, int b, int first, int queries, int key, int keys) {
-    for (int strip = 0; scores->causal && strip < queries; strip += LANES) {
-        int seen[LANES];
-        for (int l = 0; l < LANES; l++)
-            seen[l] = strip + l < queries ? scores_visible(scores, b, first + strip + l) - key : keys;
-        hide_below(x + strip, ld, keys, seen);
+    enum { STRIP = 4 * LANES };
+    for (int strip = 0; scores->causal && strip < queries; strip += STRIP) {
+        int seen[STRIP], left = queries - strip < STRIP ? queries - strip : STRIP;
+        for (int c = 0; c < left; c++) seen[c] = scores_visible(scores, b, first + strip + c) - key;
+        hide_below(x + strip, ld, keys, left, seen);
     }
     for (int i = 0; scores->knockout_count && i < queries; i++)
         hide_cut(x + i, (size_t)ld, scores, b, first + i, key, keys);
