@@ -12,13 +12,13 @@
 #include "kernels/fused.h"
 
 /* From this many multiplications of queries and keys on, blocks and their matrix products are the faster way; measured
- * for Dh 16 to 128, on shapes from one query to as many as keys. Tiles, being smaller, fit the edge better behind which
- * keys are hidden, and stay ahead for longer there. */
+ * for Dh 16 to 128, on shapes from a few queries to as many as keys. Tiles, being smaller, fit the edge better behind
+ * which keys are hidden, and stay ahead for longer there. */
 enum { LONG = 1 << 19, LONG_CAUSAL = 1 << 25 };
 
 static bool is_long(const struct scores *s, int queries, int keys) {
     double products = (double)queries * (double)keys * (double)s->d_head;
-    return products >= (s->causal ? LONG_CAUSAL : LONG);
+    return queries > FEW_QUERIES && products >= (s->causal ? LONG_CAUSAL : LONG);
 }
 
 static const struct fused_path *path_of(const struct fused_head *head) {

@@ -34,6 +34,10 @@ struct fused_path {
 
 extern const struct fused_path fused_short, fused_long;
 
+/* fused_short's forward for as few queries, which do not fill the lanes (measured), where nothing is dropped. */
+enum { FEW_QUERIES = 2 };
+void fused_few_forward(real *out, real *maximum, real *sum, const struct fused_head *);
+
 /* columns (Dh, ld) = scale times rows (n, Dh) turned, n at most LANES; the lanes behind them repeat the last one. */
 VECTOR_HELPER void rows_to_lanes(real *columns, int ld, const real *rows, int ldr, int n, int d_head, real scale) {
     int d = 0;

@@ -202,6 +202,10 @@ VECTOR_HELPER void forward_tile(real *out, real *maximum, real *sum, const struc
 }
 
 VECTORISED static void forward(real *out, real *maximum, real *sum, const struct fused_head *head) {
+    if (head->queries <= FEW_QUERIES && head->scores->dropout.rate == 0) {
+        fused_few_forward(out, maximum, sum, head);
+        return;
+    }
     for (struct tile t = first_tile(head); next_queries(&t, head); t.first += LANES)
         forward_tile(out, maximum, sum, &t, head);
 }
