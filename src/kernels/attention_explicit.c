@@ -78,7 +78,7 @@ static void forward_place(real *out, real *p, real *w, uint8_t *keep, const stru
         real *p_i = p + (size_t)i * (size_t)at->keys, *w_i = w + (size_t)i * (size_t)at->keys, maximum, sum;
         for (int j = 0; j < at->keys; j++)
             p_i[j] = s->scale * dot(q + query_at(s, at, i, ldq), k + key_at(s, at, j, ldk), s->d_head);
-        scores_hide(p_i, 1, s, at->b, i);
+        scores_hide(p_i, s, at->b, i);
         softmax_row(p_i, at->keys, &maximum, &sum);
         for (int j = 0; j < at->keys; j++) p_i[j] = sum == 0 ? 0 : p_i[j] / sum;
         drop_row(w_i, p_i, s, at, i, keep);

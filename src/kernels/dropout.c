@@ -124,26 +124,28 @@ void dropout_backward(real *dx, const real *dy, const uint8_t *keep, const struc
 
 /* ---- weights of attention ---- */
 
-/* kept (BLOCK, LANES): factor where the 16 bits of an element are below the threshold, else 0. */
-VECTORISED static void kept_of_block(real *kept, const struct philox_words *drawn, uint32_t threshold, real factor) {
+/* kept (BLOCK, LANES), rows ld apart: factor where the 16 bits of an element are below the threshold, else 0. */
+VECTORISED static void kept_of_block(real *kept, size_t ld, const struct philox_words *drawn, uint32_t threshold,
+                                     real factor) {
     for (int w = 0; w < 4; w++)
         for (int l = 0; l < LANES; l++) {
-            kept[2 * w * LANES + l] = (drawn->word[w][l] & 0xFFFF) < threshold ? factor : 0;
-            kept[(2 * w + 1) * LANES + l] = drawn->word[w][l] >> 16 < threshold ? factor : 0;
+            kept[(size_t)(2 * w) * ld + (size_t)l] = (drawn->word[w][l] & 0xFFFF) < threshold ? factor : 0;
+            kept[(size_t)(2 * w + 1) * ld + (size_t)l] = drawn->word[w][l] >> 16 < threshold ? factor : 0;
         }
 }
 
-static void kept_from_drawn(real *kept, const uint8_t *drawn, int queries, int keys, real factor) {
+static void kept_from_drawn(real *kept, size_t ld, const uint8_t *drawn, int queries, int row, int keys, real factor) {
     for (int j = 0; j < keys; j++)
         for (int i = 0; i < LANES; i++)
-            kept[j * LANES + i] = i < queries ? factor * (real)drawn[(size_t)i * (size_t)keys + (size_t)j] : 0;
+            kept[(size_t)j * ld + (size_t)i] =
+                i < queries ? factor * (real)drawn[(size_t)i * (size_t)row + (size_t)j] : 0;
 }
 
-void dropout_weights(real *kept, const struct dropout *dropout, uint32_t example, const int *position, int queries,
-                     uint32_t head, size_t packed, int keys) {
+void dropout_weights(real *kept, int ld, const struct dropout *dropout, uint32_t example, const int *position,
+                     int queries, uint32_t head, size_t packed, int row, int first, int keys) {
     real factor = dropout_factor(dropout);
     if (dropout->drawn) {
-        kept_from_drawn(kept, dropout->drawn + packed, queries, keys, factor);
+        kept_from_drawn(kept, (size_t)ld, dropout->drawn + packed, queries, row, keys, factor);
         return;
     }
     struct philox_words counter, drawn;
@@ -152,9 +154,9 @@ void dropout_weights(real *kept, const struct dropout *dropout, uint32_t example
         counter.word[2][i] = example;
         counter.word[3][i] = dropout->site;
     }
-    for (int first = 0; first < keys; first += BLOCK) {
-        for (int i = 0; i < PHILOX_LANES; i++) counter.word[0][i] = first_word(head, first / BLOCK);
+    for (int j = 0; j < keys; j += BLOCK) {
+        for (int i = 0; i < PHILOX_LANES; i++) counter.word[0][i] = first_word(head, (first + j) / BLOCK);
         philox_lanes(dropout->key, &counter, &drawn);
-        kept_of_block(kept + (size_t)first * LANES, &drawn, threshold_of(dropout), factor);
+        kept_of_block(kept + (size_t)j * (size_t)ld, (size_t)ld, &drawn, threshold_of(dropout), factor);
     }
 }

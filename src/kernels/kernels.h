@@ -42,10 +42,11 @@ real dropout_factor(const struct dropout *dropout);
 
 /* Keys of a tile are counted in blocks of this many. */
 enum { KEY_BLOCK = 8 };
-/* kept (keys rounded up to KEY_BLOCK, LANES): 1 / (1 - rate) where the weight of query i (a lane) on key j is kept,
- * else 0. position (queries, at most LANES); packed is the index of query 0's weights in the tensor. */
-void dropout_weights(real *kept, const struct dropout *dropout, uint32_t example, const int *position, int queries,
-                     uint32_t head, size_t packed, int keys);
+/* kept (keys rounded up to KEY_BLOCK, LANES), rows ld apart: 1 / (1 - rate) where the weight of query i (a lane) on
+ * key first + j is kept, else 0. first is a multiple of KEY_BLOCK. position (queries, at most LANES); packed is the
+ * index of query 0's weight on key `first` in the tensor, `row` that of the next query's from there. */
+void dropout_weights(real *kept, int ld, const struct dropout *dropout, uint32_t example, const int *position,
+                     int queries, uint32_t head, size_t packed, int row, int first, int keys);
 
 /* y (N, C) = x * keep / (1 - rate). keep (N, C) is saved for backward. */
 void dropout_forward(real *y, uint8_t *keep, const real *x, const struct dropout *dropout, const struct batch *batch,
@@ -100,9 +101,6 @@ void position_add(real *y, const real *table, const int *position, int rows, int
 void softmax_row(real *x, int n, real *maximum, real *sum);
 /* x (n) = exp(x - maximum) / sum: a row again, from what softmax_row kept of it. */
 void softmax_again(real *x, int n, real maximum, real sum);
-/* The same for the columns of a tile x (n, LANES). */
-void softmax_columns(real *x, int n, real maximum[LANES], real sum[LANES]);
-void softmax_columns_again(real *x, int n, const real maximum[LANES], const real sum[LANES]);
 
 struct loss {
     double sum;      /* cross-entropy summed over counted rows, nats */
@@ -151,11 +149,20 @@ struct scores {
 /* The name of what the descriptor asks for and the cores do not have, or NULL. */
 const char *scores_refused(const struct scores *scores);
 
-/* Makes -inf of the scores x (S), step apart, of keys that one query does not see. i: the query's row within
- * sequence b. */
-void scores_hide(real *x, size_t step, const struct scores *scores, int b, int i);
+/* Makes -inf of the scores x (S) of keys that one query does not see. i: the query's row within sequence b. */
+void scores_hide(real *x, const struct scores *scores, int b, int i);
 /* Keys that query i of sequence b may see, counted from key 0: those beyond are hidden. */
 int scores_visible(const struct scores *scores, int b, int i);
+/* The same for the one that sees most of the queries from `first` on. */
+int scores_visible_to_any(const struct scores *scores, int b, int first, int queries);
+
+/* A tile (keys, queries), rows ld apart and queries rounded up to LANES, of queries from `first` and keys from `key`
+ * on. Hides what scores_hide hides. */
+void scores_hide_tile(real *x, int ld, const struct scores *scores, int b, int first, int queries, int key, int keys);
+/* Factors of dropout for the weights of head h: keys rounded up to KEY_BLOCK, of which `key` is a multiple. False where
+ * nothing is dropped. */
+bool scores_kept(real *kept, int ld, const struct scores *scores, int b, int h, int first, int queries, int key,
+                 int keys);
 
 /* Where the weights (T, S) of sequence b and head h start in a tensor that holds all of them, packed. */
 size_t scores_packed(const struct scores *scores, int b, int h);

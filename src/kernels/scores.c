@@ -1,5 +1,6 @@
 /* What every attention core shares: how the score descriptor hides keys, and where packed maps lie. */
 #include "kernels/kernels.h"
+#include "base/vector.h"
 
 const char *scores_refused(const struct scores *scores) {
     if (scores->window) return "a sliding window";
@@ -20,19 +21,72 @@ int scores_visible(const struct scores *scores, int b, int i) {
     return until < keys ? until : keys;
 }
 
+int scores_visible_to_any(const struct scores *scores, int b, int first, int queries) {
+    int most = 0;
+    if (!scores->causal) return scores->key->length[b];
+    for (int i = first; i < first + queries; i++) {
+        int visible = scores_visible(scores, b, i);
+        most = visible > most ? visible : most;
+    }
+    return most;
+}
+
 static bool cuts(const struct knockout *cut, int b, int position) {
     return (cut->sequence < 0 || cut->sequence == b) && cut->query_from <= position && position < cut->query_to;
 }
 
-void scores_hide(real *x, size_t step, const struct scores *scores, int b, int i) {
-    int visible = scores_visible(scores, b, i), keys = scores->key->length[b];
-    for (int j = visible; j < keys; j++) x[(size_t)j * step] = -RC(INFINITY);
+/* The edges cut from query i among the keys from `key` on, whose scores lie `step` apart. */
+static void hide_cut(real *x, size_t step, const struct scores *scores, int b, int i, int key, int keys) {
     for (int c = 0; c < scores->knockout_count; c++) {
         const struct knockout *cut = &scores->knockouts[c];
         if (!cuts(cut, b, query_position(scores, b, i))) continue;
-        int until = cut->key_to < visible ? cut->key_to : visible;
-        for (int j = cut->key_from; j < until; j++) x[(size_t)j * step] = -RC(INFINITY);
+        int from = cut->key_from > key ? cut->key_from - key : 0;
+        int to = cut->key_to < key + keys ? cut->key_to - key : keys;
+        for (int j = from; j < to; j++) x[(size_t)j * step] = -RC(INFINITY);
     }
+}
+
+void scores_hide(real *x, const struct scores *scores, int b, int i) {
+    int keys = scores->key->length[b];
+    for (int j = scores_visible(scores, b, i); j < keys; j++) x[j] = -RC(INFINITY);
+    hide_cut(x, 1, scores, b, i, 0, keys);
+}
+
+/* x (keys, columns), rows ld apart, = -inf from row seen[c] on in column c. */
+VECTORISED static void hide_below(real *restrict x, int ld, int keys, int columns, const int *restrict seen) {
+    int least = keys;
+    for (int c = 0; c < columns; c++) least = seen[c] < least ? seen[c] : least;
+    for (int j = least > 0 ? least : 0; j < keys; j++) {
+        real *row = x + (size_t)j * (size_t)ld;
+        for (int c = 0; c < columns; c++) row[c] = j < seen[c] ? row[c] : -RC(INFINITY);
+    }
+}
+
+void scores_hide_tile(real *x, int ld, const struct scores *scores, int b, int first, int queries, int key, int keys) {
+    enum { STRIP = 4 * LANES };
+    for (int strip = 0; scores->causal && strip < queries; strip += STRIP) {
+        int seen[STRIP], left = queries - strip < STRIP ? queries - strip : STRIP;
+        for (int c = 0; c < left; c++) seen[c] = scores_visible(scores, b, first + strip + c) - key;
+        hide_below(x + strip, ld, keys, left, seen);
+    }
+    for (int i = 0; scores->knockout_count && i < queries; i++)
+        hide_cut(x + i, (size_t)ld, scores, b, first + i, key, keys);
+}
+
+bool scores_kept(real *kept, int ld, const struct scores *scores, int b, int h, int first, int queries, int key,
+                 int keys) {
+    const struct batch *query = scores->query;
+    const struct dropout *dropout = &scores->dropout;
+    int row = scores->key->length[b];
+    if (dropout->rate == 0) return false;
+    /* where a mask that was drawn beforehand lies; Philox needs no such place */
+    size_t packed = dropout->drawn ? scores_packed(scores, b, h) + (size_t)first * (size_t)row + (size_t)key : 0;
+    const int *position = query->position + query->offset[b] + first;
+    for (int strip = 0; strip < queries; strip += LANES)
+        dropout_weights(kept + strip, ld, dropout, query->example[b], position + strip,
+                        queries - strip < LANES ? queries - strip : LANES, (uint32_t)scores->original_head[h],
+                        packed + (size_t)strip * (size_t)row, row, key, keys);
+    return true;
 }
 
 size_t scores_packed(const struct scores *scores, int b, int h) {

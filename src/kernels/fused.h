@@ -1,0 +1,60 @@
+/*
+ * What the two paths of the fused core (attention_fused.c) share: short sequences in the lanes of vectors, long ones in
+ * blocks that a matrix product is worth calling for. Both keep and take the same: of each query the maximum of its
+ * scores and the sum of their exponentials.
+ */
+#ifndef CH_KERNELS_FUSED_H
+#define CH_KERNELS_FUSED_H
+
+#include "kernels/kernels.h"
+
+/* One sequence and one head: where its rows start, and how far apart they are. */
+struct fused_head {
+    const struct scores *scores;
+    int b, h;
+    int queries, keys;         /* T, S of the sequence */
+    const real *q, *k, *v;     /* (T, Dh), (S, Dh), (S, Dh) */
+    int ldq, ldk, ldv, ldo;    /* ldo: of out and dout */
+    const real *maximum, *sum; /* (T), `heads` apart; what forward left */
+    real *scratch;
+};
+
+struct fused_gradients {
+    real *dq, *dk, *dv; /* added to */
+    const real *dout, *out;
+};
+
+struct fused_path {
+    size_t (*scratch_size)(const struct scores *);
+    void (*forward)(real *out, real *maximum, real *sum, const struct fused_head *);
+    void (*backward)(const struct fused_gradients *, const struct fused_head *);
+    /* weights (T, S) after softmax, before dropout */
+    void (*map)(real *weights, const struct fused_head *);
+};
+
+extern const struct fused_path fused_short, fused_long;
+
+/* fused_short's forward for as few queries, which do not fill the lanes (measured), where nothing is dropped. */
+enum { FEW_QUERIES = 2 };
+void fused_few_forward(real *out, real *maximum, real *sum, const struct fused_head *);
+
+/* columns (Dh, ld) = scale times rows (n, Dh) turned, n at most LANES; the lanes behind them repeat the last one. */
+VECTOR_HELPER void rows_to_lanes(real *columns, int ld, const real *rows, int ldr, int n, int d_head, real scale) {
+    int d = 0;
+    for (; d + EIGHT <= d_head; d += EIGHT)
+        for (int half = 0; half < LANES; half += EIGHT) {
+            eight square[EIGHT];
+            for (int i = 0; i < EIGHT; i++) {
+                int row = half + i < n ? half + i : n - 1;
+                square[i] = *(const eight *)(rows + (size_t)row * (size_t)ldr + d) * scale;
+            }
+            turn_square(square);
+            for (int i = 0; i < EIGHT; i++) *(eight *)(columns + (size_t)(d + i) * (size_t)ld + half) = square[i];
+        }
+    for (; d < d_head; d++)
+        for (int i = 0; i < LANES; i++)
+            columns[(size_t)d * (size_t)ld + (size_t)i] =
+                rows[(size_t)(i < n ? i : n - 1) * (size_t)ldr + (size_t)d] * scale;
+}
+
+#endif

@@ -1,0 +1,256 @@
+/*
+ * The fused core for short sequences: scores of LANES queries of a head at a time stand in a tile (S, LANES), a query
+ * in each lane, so that nothing is summed across a vector, and a sum over a head's channels is a run of multiplications
+ * by single numbers. A library's matrix product would spend more on being called.
+ *
+ * forward:   p = exp(q . k - maximum),  out_i = sum_j kept_ij p_ij v_j / sum_i
+ * backward:  p again,  dp = kept * (dout . v),  dx = scale p (dp - sum_j p dp),
+ *            dq = dx k,  dk += dx q,  dv += kept p dout
+ * scratch: queries turned into lanes, and tiles.
+ */
+#include "kernels/columns.h"
+#include "kernels/fused.h"
+
+struct tile {
+    int first, queries;  /* of the sequence's queries: LANES of them, fewer at the end */
+    int keys;            /* as many as any of them sees */
+    real *q_lanes;       /* (Dh, LANES), times scale */
+    real *dout_lanes;    /* (Dh, LANES) */
+    real *p, *dp, *kept; /* (S, LANES), S rounded up to KEY_BLOCK */
+};
+
+static size_t whole_blocks(int keys) {
+    return (size_t)(keys + KEY_BLOCK - 1) / KEY_BLOCK * KEY_BLOCK;
+}
+
+static size_t scratch_size(const struct scores *s) {
+    return LANES * (2 * (size_t)s->d_head + 3 * whole_blocks(s->key->longest));
+}
+
+static struct tile first_tile(const struct fused_head *head) {
+    size_t lanes = (size_t)head->scores->d_head * LANES, tile = whole_blocks(head->keys) * LANES;
+    real *at = head->scratch;
+    return (struct tile){.q_lanes = at,
+                         .dout_lanes = at + lanes,
+                         .p = at + 2 * lanes,
+                         .dp = at + 2 * lanes + tile,
+                         .kept = at + 2 * lanes + 2 * tile};
+}
+
+static bool next_queries(struct tile *t, const struct fused_head *head) {
+    int left = head->queries - t->first;
+    if (left <= 0) return false;
+    t->queries = left < LANES ? left : LANES;
+    t->keys = scores_visible_to_any(head->scores, head->b, t->first, t->queries);
+    return true;
+}
+
+/* Where row i of the tile's queries starts. */
+static size_t row_at(const struct tile *t, int i, int ld) {
+    return (size_t)(t->first + i) * (size_t)ld;
+}
+
+/* ---- products of a tile ---- */
+
+enum { FEW = 4, MANY = 8 }; /* sums that run beside each other, and share what is loaded */
+
+/* out (count) = rows (count, Dh) times columns (Dh, LANES). Two pointers and three distances reach MANY rows: as many
+ * pointers as rows would not stay in registers. */
+VECTOR_HELPER void dot_rows(reals *out, const real *rows, size_t ld, const reals *column, int d_head, const int count) {
+    const real *low = rows, *high = rows + FEW * ld;
+    reals sum[MANY] = {{0}};
+    for (int d = 0; d < d_head; d++, low++, high++)
+        for (int r = 0; r < count; r++) sum[r] += (r < FEW ? low : high)[(size_t)(r % FEW) * ld] * column[d];
+    for (int r = 0; r < count; r++) out[r] = sum[r];
+}
+
+/* x (n, LANES) = rows (n, Dh) times columns (Dh, LANES). The last few rows are made from the end on, some of them
+ * over again. */
+VECTOR_HELPER void rows_times_lanes(real *x, const real *rows, int ldr, int n, const real *columns, int d_head) {
+    reals *out = (reals *)x;
+    const reals *column = (const reals *)columns;
+    size_t ld = (size_t)ldr;
+    int j = 0;
+    for (; j + MANY <= n; j += MANY) dot_rows(out + j, rows + (size_t)j * ld, ld, column, d_head, MANY);
+    if (n >= FEW)
+        for (; j < n; j += FEW) {
+            int from = j + FEW <= n ? j : n - FEW;
+            dot_rows(out + from, rows + (size_t)from * ld, ld, column, d_head, FEW);
+        }
+    for (; j < n; j++) dot_rows(out + j, rows + (size_t)j * ld, ld, column, d_head, 1);
+}
+
+/* What a sum of rows is made of: out_m = factor_m (sum_r weight[m * step_m + r * step_r] row_r), or added to out. The
+ * weights of MANY outs can be read even where fewer are left. */
+struct sum_of_rows {
+    real *out;
+    const real *factor; /* NULL: 1, and added to */
+    const real *weight;
+    const real *row;
+    size_t ldo, step_m, step_r, ldr;
+    int outs, rows;
+};
+
+/* `wide` times LANES channels, from channel c, of `many` outs from the m-th; those behind the last are not stored. */
+VECTOR_HELPER void sum_chunk(const struct sum_of_rows *s, int m, int c, const int many, const int wide) {
+    const real *weight = s->weight + (size_t)m * s->step_m, *row = s->row + c;
+    reals sum[MANY] = {{0}};
+    for (int r = 0; r < s->rows; r++, weight += s->step_r, row += s->ldr)
+        for (int w = 0; w < wide; w++) {
+            reals value = *(const reals *)(row + w * LANES);
+            for (int i = 0; i < many; i++) sum[i * wide + w] += weight[(size_t)i * s->step_m] * value;
+        }
+    for (int i = 0; i < many && m + i < s->outs; i++)
+        for (int w = 0; w < wide; w++) {
+            reals *out = (reals *)(s->out + (size_t)(m + i) * s->ldo + c + w * LANES);
+            *out = s->factor ? sum[i * wide + w] * s->factor[m + i] : *out + sum[i * wide + w];
+        }
+}
+
+/* The same for the channels behind the last whole chunk. */
+VECTOR_HELPER void sum_rest(const struct sum_of_rows *s, int m, int c, int end) {
+    for (; c < end; c++) {
+        real sum = 0, *out = s->out + (size_t)m * s->ldo + c;
+        for (int r = 0; r < s->rows; r++)
+            sum += s->weight[(size_t)m * s->step_m + (size_t)r * s->step_r] * s->row[(size_t)r * s->ldr + (size_t)c];
+        *out = s->factor ? sum * s->factor[m] : *out + sum;
+    }
+}
+
+VECTOR_HELPER void sum_rows(const struct sum_of_rows *s, int d_head) {
+    int c = 0;
+    for (; c + 2 * LANES <= d_head; c += 2 * LANES)
+        for (int m = 0; m < s->outs; m += FEW) sum_chunk(s, m, c, FEW, 2);
+    if (c + LANES <= d_head) {
+        for (int m = 0; m < s->outs; m += MANY)
+            if (s->outs - m > FEW)
+                sum_chunk(s, m, c, MANY, 1);
+            else
+                sum_chunk(s, m, c, FEW, 1);
+        c += LANES;
+    }
+    for (int m = 0; m < s->outs && c < d_head; m++) sum_rest(s, m, c, d_head);
+}
+
+/* Row i of the tile's queries gets sum_j x_ij rows_j, times factor_i. */
+VECTOR_HELPER void to_queries(real *out, int ldo, const real *factor, const real *x, const real *rows, int ldr,
+                              const struct tile *t, int d_head) {
+    sum_rows(&(struct sum_of_rows){out, factor, x, rows, (size_t)ldo, 1, LANES, (size_t)ldr, t->queries, t->keys},
+             d_head);
+}
+
+/* Row j of the keys gets sum_i x_ij rows_i added. */
+VECTOR_HELPER void to_keys(real *out, int ldo, const real *x, const real *rows, int ldr, const struct tile *t,
+                           int d_head) {
+    sum_rows(&(struct sum_of_rows){out, NULL, x, rows, (size_t)ldo, LANES, 1, (size_t)ldr, t->keys, t->queries},
+             d_head);
+}
+
+/* ---- weights ---- */
+
+/* p (S, LANES) = scores */
+VECTOR_HELPER void fill_scores(const struct tile *t, const struct fused_head *head) {
+    const struct scores *s = head->scores;
+    rows_to_lanes(t->q_lanes, LANES, head->q + row_at(t, 0, head->ldq), head->ldq, t->queries, s->d_head, s->scale);
+    rows_times_lanes(t->p, head->k, head->ldk, t->keys, t->q_lanes, s->d_head);
+    scores_hide_tile(t->p, LANES, s, head->b, t->first, t->queries, 0, t->keys);
+}
+
+/* What is subtracted from the columns of x (n, LANES). Four rows at a time: four chains, none waits for itself. */
+VECTOR_HELPER void shift_of_columns(real *shift, const real *x, int n) {
+    real most[FEW * LANES];
+    for (int c = 0; c < FEW * LANES; c++) most[c] = -RC(INFINITY);
+    columns_larger(most, x, n / FEW, FEW * LANES);
+    columns_larger(most, x + n / FEW * FEW * LANES, n % FEW, LANES);
+    columns_larger(most, most + LANES, FEW - 1, LANES);
+    for (int l = 0; l < LANES; l++) shift[l] = shift_of(most[l]);
+}
+
+VECTOR_HELPER void weights_again(const struct tile *t, const struct fused_head *head) {
+    real most[LANES] = {0}, factor[LANES] = {0};
+    for (int i = 0; i < t->queries; i++) {
+        most[i] = head->maximum[row_at(t, i, head->scores->heads)];
+        factor[i] = factor_of(head->sum[row_at(t, i, head->scores->heads)]);
+    }
+    fill_scores(t, head);
+    columns_again(t->p, t->keys, LANES, most, factor);
+}
+
+static bool draw_kept(const struct tile *t, const struct fused_head *head) {
+    return scores_kept(t->kept, LANES, head->scores, head->b, head->h, t->first, t->queries, 0, t->keys);
+}
+
+VECTOR_HELPER void multiply(real *restrict x, const real *restrict factor, int count) {
+    for (int i = 0; i < count; i++) x[i] *= factor[i];
+}
+
+/* ---- forward ---- */
+
+VECTOR_HELPER void forward_tile(real *out, real *maximum, real *sum, const struct tile *t,
+                                const struct fused_head *head) {
+    real shift[LANES], total[LANES] = {0}, factor[LANES];
+    fill_scores(t, head);
+    shift_of_columns(shift, t->p, t->keys);
+    columns_exp(t->p, t->keys, LANES, shift, total);
+    for (int i = 0; i < t->queries; i++) {
+        maximum[row_at(t, i, head->scores->heads)] = shift[i];
+        sum[row_at(t, i, head->scores->heads)] = total[i];
+    }
+    for (int l = 0; l < LANES; l++) factor[l] = factor_of(total[l]);
+    if (draw_kept(t, head)) multiply(t->p, t->kept, t->keys * LANES);
+    to_queries(out + row_at(t, 0, head->ldo), head->ldo, factor, t->p, head->v, head->ldv, t, head->scores->d_head);
+}
+
+VECTORISED static void forward(real *out, real *maximum, real *sum, const struct fused_head *head) {
+    if (head->queries <= FEW_QUERIES && head->scores->dropout.rate == 0) {
+        fused_few_forward(out, maximum, sum, head);
+        return;
+    }
+    for (struct tile t = first_tile(head); next_queries(&t, head); t.first += LANES)
+        forward_tile(out, maximum, sum, &t, head);
+}
+
+/* ---- backward ---- */
+
+/* p becomes w, dp becomes scale * dx. */
+VECTOR_HELPER void backward_weights(const struct tile *t, const struct fused_head *head) {
+    const real scale = head->scores->scale;
+    real *restrict p = t->p, *restrict dp = t->dp, mean[LANES] = {0};
+    bool dropped = draw_kept(t, head);
+    if (dropped) multiply(dp, t->kept, t->keys * LANES);
+    for (int j = 0; j < t->keys; j++)
+        for (int l = 0; l < LANES; l++) mean[l] += p[j * LANES + l] * dp[j * LANES + l];
+    for (int j = 0; j < t->keys; j++)
+        for (int l = 0; l < LANES; l++) dp[j * LANES + l] = scale * p[j * LANES + l] * (dp[j * LANES + l] - mean[l]);
+    if (dropped) multiply(p, t->kept, t->keys * LANES);
+}
+
+VECTOR_HELPER void backward_tile(const struct fused_gradients *g, const struct tile *t, const struct fused_head *head) {
+    const int d_head = head->scores->d_head;
+    const real *dout = g->dout + row_at(t, 0, head->ldo);
+    weights_again(t, head);
+    rows_to_lanes(t->dout_lanes, LANES, dout, head->ldo, t->queries, d_head, 1);
+    rows_times_lanes(t->dp, head->v, head->ldv, t->keys, t->dout_lanes, d_head);
+    backward_weights(t, head);
+    static const real one[LANES] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    to_queries(g->dq + row_at(t, 0, head->ldq), head->ldq, one, t->dp, head->k, head->ldk, t, d_head);
+    to_keys(g->dk, head->ldk, t->dp, head->q + row_at(t, 0, head->ldq), head->ldq, t, d_head);
+    to_keys(g->dv, head->ldv, t->p, dout, head->ldo, t, d_head);
+}
+
+VECTORISED static void backward(const struct fused_gradients *g, const struct fused_head *head) {
+    for (struct tile t = first_tile(head); next_queries(&t, head); t.first += LANES) backward_tile(g, &t, head);
+}
+
+/* ---- maps ---- */
+
+VECTORISED static void map(real *weights, const struct fused_head *head) {
+    for (struct tile t = first_tile(head); next_queries(&t, head); t.first += LANES) {
+        weights_again(&t, head);
+        for (int i = 0; i < t.queries; i++)
+            for (int j = 0; j < head->keys; j++)
+                weights[row_at(&t, i, head->keys) + (size_t)j] = j < t.keys ? t.p[j * LANES + i] : 0;
+    }
+}
+
+const struct fused_path fused_short = {scratch_size, forward, backward, map};

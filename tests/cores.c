@@ -1,0 +1,327 @@
+/* See cores.h. Behind saved and scratch lie canaries, between the rows numbers that must stay. */
+#include "cores.h"
+#include "kernels/fused.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON : (double)FLT_EPSILON;
+
+enum { CANARIES = 16, MOST_KEYS = 520, Q_GAP = 5, K_GAP = 3, V_GAP = 2 };
+static const real canary = -12345, between = 54321;
+
+/* ---- a problem: a descriptor and the arrays it speaks of ---- */
+
+static int head_channels(const struct problem *p) {
+    return p->scores.heads * p->scores.d_head;
+}
+
+static int kv_channels(const struct problem *p) {
+    return p->scores.kv_heads * p->scores.d_head;
+}
+
+static real *new_random(int rows, int ld, uint64_t seed) {
+    real *x = new_reals((size_t)rows * (size_t)ld);
+    fill_random(x, (size_t)rows * (size_t)ld, seed, 1);
+    return x;
+}
+
+/* Over two batches, which it takes; everything else is the caller's to set, then problem_fill. */
+struct problem problem_new(struct batch_buffer query, struct batch_buffer key, int heads, int kv_heads, int d_head) {
+    struct problem p = {.query = query, .key = key};
+    p.scores =
+        (struct scores){.heads = heads, .kv_heads = kv_heads, .d_head = d_head, .scale = RC(1 / sqrt((double)d_head))};
+    return p;
+}
+
+/* Only now, since the descriptor points into the problem. */
+void problem_fill(struct problem *p, uint64_t seed) {
+    struct scores *s = &p->scores;
+    for (int h = 0; h < s->heads; h++) {
+        p->kv_of_head[h] = h * s->kv_heads / s->heads;
+        p->original_head[h] = 3 * h + 1; /* as if heads had been removed */
+    }
+    s->query = &p->query.view;
+    s->key = &p->key.view;
+    s->kv_of_head = p->kv_of_head;
+    s->original_head = p->original_head;
+    p->ldo = head_channels(p);
+    p->ldq = head_channels(p) + Q_GAP;
+    p->ldk = kv_channels(p) + K_GAP;
+    p->ldv = kv_channels(p) + V_GAP;
+    p->q = new_random(s->query->rows, p->ldq, seed);
+    p->k = new_random(s->key->rows, p->ldk, seed + 1);
+    p->v = new_random(s->key->rows, p->ldv, seed + 2);
+    p->dout = new_random(s->query->rows, p->ldo, seed + 3);
+}
+
+void set_dropout(struct problem *p, double rate, bool drawn) {
+    p->scores.dropout = (struct dropout){.rate = RC(rate), .key = philox_derive(3, PHILOX_DROPOUT, 4), .site = 5};
+    if (!drawn) return;
+    size_t count = scores_packed_size(&p->scores);
+    p->drawn = malloc(count);
+    assert_non_null(p->drawn);
+    for (size_t i = 0; i < count; i++) p->drawn[i] = (uint8_t)(random_int(6, i, 0, 99) >= (int)(100 * rate));
+    p->scores.dropout.drawn = p->drawn;
+}
+
+void problem_free(struct problem *p) {
+    batch_buffer_free(&p->query);
+    batch_buffer_free(&p->key);
+    free(p->q);
+    free(p->k);
+    free(p->v);
+    free(p->dout);
+    free(p->drawn);
+}
+
+/* ---- the paths of the fused core, each as a core of its own that never leaves it ---- */
+
+static const struct fused_path *path;
+
+static size_t path_saved_size(const struct scores *s) {
+    return 2 * (size_t)s->query->rows * (size_t)s->heads;
+}
+
+static size_t path_scratch_size(const struct scores *s) {
+    return path->scratch_size(s);
+}
+
+static struct fused_head path_head(real *scratch, const struct scores *s, const real *saved, int b, int h,
+                                   const real *q, int ldq, const real *k, int ldk) {
+    int first = s->query->offset[b], key = s->key->offset[b], kv = s->kv_of_head[h] * s->d_head;
+    return (struct fused_head){.scores = s,
+                               .b = b,
+                               .h = h,
+                               .queries = s->query->length[b],
+                               .keys = s->key->length[b],
+                               .q = q + first * ldq + h * s->d_head,
+                               .k = k + key * ldk + kv,
+                               .ldq = ldq,
+                               .ldk = ldk,
+                               .ldo = s->heads * s->d_head,
+                               .maximum = saved + first * s->heads + h,
+                               .sum = saved + (s->query->rows + first) * s->heads + h,
+                               .scratch = scratch};
+}
+
+static void path_forward(real *out, real *saved, real *scratch, const struct scores *s, const real *q, int ldq,
+                         const real *k, int ldk, const real *v, int ldv) {
+    for (int b = 0; b < s->query->sequences; b++)
+        for (int h = 0; h < s->heads; h++) {
+            struct fused_head head = path_head(scratch, s, saved, b, h, q, ldq, k, ldk);
+            head.v = v + s->key->offset[b] * ldv + s->kv_of_head[h] * s->d_head;
+            head.ldv = ldv;
+            path->forward(out + s->query->offset[b] * head.ldo + h * s->d_head, saved + (head.maximum - saved),
+                          saved + (head.sum - saved), &head);
+        }
+}
+
+static void path_backward(real *dq, real *dk, real *dv, real *scratch, const struct scores *s, const real *dout,
+                          const real *out, const real *saved, const real *q, int ldq, const real *k, int ldk,
+                          const real *v, int ldv) {
+    clear_rows(dq, ldq, s->query->rows, s->heads * s->d_head);
+    clear_rows(dk, ldk, s->key->rows, s->kv_heads * s->d_head);
+    clear_rows(dv, ldv, s->key->rows, s->kv_heads * s->d_head);
+    for (int b = 0; b < s->query->sequences; b++)
+        for (int h = 0; h < s->heads; h++) {
+            struct fused_head head = path_head(scratch, s, saved, b, h, q, ldq, k, ldk);
+            int kv = s->kv_of_head[h] * s->d_head, o = s->query->offset[b] * head.ldo + h * s->d_head;
+            head.v = v + s->key->offset[b] * ldv + kv;
+            head.ldv = ldv;
+            struct fused_gradients g = {dq + (head.q - q), dk + (head.k - k), dv + (head.v - v), dout + o, out + o};
+            path->backward(&g, &head);
+        }
+}
+
+static void path_map(real *weights, real *scratch, const struct scores *s, const real *saved, int b, int h,
+                     const real *q, int ldq, const real *k, int ldk) {
+    struct fused_head head = path_head(scratch, s, saved, b, h, q, ldq, k, ldk);
+    path->map(weights, &head);
+}
+
+static const struct attention_core path_core = {
+    {"path", "one path of the fused core"}, path_saved_size, path_scratch_size, path_forward, path_backward, path_map};
+
+/* Every row of the table, then each path; NULL past the end. */
+const struct attention_core *core_at(size_t i) {
+    static const struct fused_path *const paths[] = {&fused_short, &fused_long};
+    size_t rows = 0;
+    while (attention_core_row(rows)) rows++;
+    if (i < rows) return (const struct attention_core *)attention_core_row(i);
+    if (i >= rows + sizeof paths / sizeof *paths) return NULL;
+    path = paths[i - rows];
+    return &path_core;
+}
+
+/* ---- what a core makes of it ---- */
+
+static real *new_filled(size_t count, real value) {
+    real *x = new_reals(count);
+    fill_value(x, count, value);
+    return x;
+}
+
+static void check_canaries(const struct result *r) {
+    for (int i = 0; i < CANARIES; i++)
+        assert_true(r->saved[r->saved_size + (size_t)i] == canary && r->scratch[r->scratch_size + (size_t)i] == canary);
+}
+
+/* What lies between the rows of a gradient is not the core's. */
+static void check_between(const real *x, int rows, int ld, int channels) {
+    for (int n = 0; n < rows; n++)
+        for (int c = channels; c < ld; c++) assert_true(x[n * ld + c] == between);
+}
+
+struct result run_core(const struct attention_core *core, const struct problem *p) {
+    const struct scores *s = &p->scores;
+    int queries = s->query->rows, keys = s->key->rows;
+    struct result r = {.saved_size = core->saved_size(s), .scratch_size = core->scratch_size(s)};
+    r.saved = new_filled(r.saved_size + CANARIES, canary);
+    r.scratch = new_filled(r.scratch_size + CANARIES, canary);
+    r.out = new_filled((size_t)queries * (size_t)p->ldo, between);
+    r.dq = new_filled((size_t)queries * (size_t)p->ldq, between);
+    r.dk = new_filled((size_t)keys * (size_t)p->ldk, between);
+    r.dv = new_filled((size_t)keys * (size_t)p->ldv, between);
+    core->forward(r.out, r.saved, r.scratch, s, p->q, p->ldq, p->k, p->ldk, p->v, p->ldv);
+    fill_value(r.scratch, r.scratch_size, RC(NAN)); /* nothing may be left there for later */
+    core->backward(r.dq, r.dk, r.dv, r.scratch, s, p->dout, r.out, r.saved, p->q, p->ldq, p->k, p->ldk, p->v, p->ldv);
+    fill_value(r.scratch, r.scratch_size, RC(NAN));
+    check_canaries(&r);
+    check_between(r.dq, queries, p->ldq, head_channels(p));
+    check_between(r.dk, keys, p->ldk, kv_channels(p));
+    check_between(r.dv, keys, p->ldv, kv_channels(p));
+    return r;
+}
+
+void result_free(struct result *r) {
+    free(r->out);
+    free(r->dq);
+    free(r->dk);
+    free(r->dv);
+    free(r->saved);
+    free(r->scratch);
+}
+
+/* ---- the definition ---- */
+
+static bool is_hidden(const struct scores *s, int b, int i, int j) {
+    int position = s->query->position[s->query->offset[b] + i];
+    if (s->causal && j > position) return true;
+    for (int c = 0; c < s->knockout_count; c++) {
+        const struct knockout *cut = &s->knockouts[c];
+        if ((cut->sequence == -1 || cut->sequence == b) && position >= cut->query_from && position < cut->query_to &&
+            j >= cut->key_from && j < cut->key_to)
+            return true;
+    }
+    return false;
+}
+
+/* The weights of one query; gives whether it sees anything. */
+static bool exact_weights(real *row, const struct problem *p, int b, int h, int i) {
+    const struct scores *s = &p->scores;
+    const real *q = p->q + (s->query->offset[b] + i) * p->ldq + h * s->d_head;
+    long double e[MOST_KEYS], sum = 0;
+    for (int j = 0; j < s->key->length[b]; j++) {
+        const real *k = p->k + (s->key->offset[b] + j) * p->ldk + s->kv_of_head[h] * s->d_head;
+        long double dot = 0;
+        for (int d = 0; d < s->d_head; d++) dot += (long double)q[d] * (long double)k[d];
+        e[j] = is_hidden(s, b, i, j) ? 0 : expl(dot * (long double)s->scale);
+        sum += e[j];
+    }
+    for (int j = 0; j < s->key->length[b]; j++) row[j] = sum > 0 ? (real)(e[j] / sum) : 0;
+    return sum > 0;
+}
+
+/* map (T, S) of a core against the definition: close, rows summing to 1 or nothing, hidden entries exactly 0. */
+static void check_map(struct figure *figure, const struct problem *p, const real *map, int b, int h) {
+    int keys = p->scores.key->length[b];
+    real *exact = new_reals((size_t)keys);
+    for (int i = 0; i < p->scores.query->length[b]; i++) {
+        const real *row = map + i * keys;
+        bool sees = exact_weights(exact, p, b, h, i);
+        figure_check(figure, row, exact, (size_t)keys);
+        double sum = 0;
+        for (int j = 0; j < keys; j++) {
+            sum += (double)row[j];
+            if (is_hidden(&p->scores, b, i, j)) assert_true(row[j] == 0);
+        }
+        /* roundings of the sum in 16 lanes and of each quotient */
+        assert_true(fabs(sum - sees) <= (keys / 16 + 20) * epsilon / 2);
+    }
+    free(exact);
+}
+
+/* map times V is the head's output, where nothing is dropped. */
+static void check_map_times_values(struct figure *figure, const struct problem *p, const real *map, const real *out,
+                                   int b, int h) {
+    const struct scores *s = &p->scores;
+    int keys = s->key->length[b];
+    for (int i = 0; i < s->query->length[b]; i++)
+        for (int d = 0; d < s->d_head; d++) {
+            double sum = 0;
+            for (int j = 0; j < keys; j++)
+                sum += (double)map[i * keys + j] *
+                       (double)p->v[(s->key->offset[b] + j) * p->ldv + s->kv_of_head[h] * s->d_head + d];
+            real expected = (real)sum;
+            figure_check(figure, out + (s->query->offset[b] + i) * p->ldo + h * s->d_head + d, &expected, 1);
+        }
+}
+
+/* ---- all checks of one problem ---- */
+
+static struct { struct figure out, dq, dk, dv, map, values; } figures;
+
+void check_maps(const struct attention_core *core, const struct problem *p, const struct result *r) {
+    const struct scores *s = &p->scores;
+    for (int b = 0; b < s->query->sequences; b++)
+        for (int h = 0; h < s->heads; h++) {
+            size_t count = (size_t)s->query->length[b] * (size_t)s->key->length[b];
+            real *map = new_filled(count + 1, canary);
+            core->map(map, r->scratch, s, r->saved, b, h, p->q, p->ldq, p->k, p->ldk);
+            assert_true(map[count] == canary);
+            check_map(&figures.map, p, map, b, h);
+            if (s->dropout.rate == 0) check_map_times_values(&figures.values, p, map, r->out, b, h);
+            free(map);
+        }
+    check_canaries(r);
+}
+
+void check_problem(const struct problem *p) {
+    const struct scores *s = &p->scores;
+    struct result reference = run_core(&attention_explicit, p);
+    for (size_t i = 0; core_at(i); i++) {
+        const struct attention_core *core = core_at(i);
+        struct result r = run_core(core, p);
+        figure_check(&figures.out, r.out, reference.out, (size_t)s->query->rows * (size_t)p->ldo);
+        figure_check(&figures.dq, r.dq, reference.dq, (size_t)s->query->rows * (size_t)p->ldq);
+        figure_check(&figures.dk, r.dk, reference.dk, (size_t)s->key->rows * (size_t)p->ldk);
+        figure_check(&figures.dv, r.dv, reference.dv, (size_t)s->key->rows * (size_t)p->ldv);
+        check_maps(core, p, &r);
+        result_free(&r);
+    }
+    result_free(&reference);
+}
+
+int start_figures(void **state) {
+    (void)state;
+    figures.out = (struct figure){"out, core against explicit", 84 * epsilon, 0};
+    figures.dq = (struct figure){"dq", 84 * epsilon, 0};
+    figures.dk = (struct figure){"dk", 84 * epsilon, 0};
+    figures.dv = (struct figure){"dv", 84 * epsilon, 0};
+    figures.map = (struct figure){"map against the definition", 8.4 * epsilon, 0};
+    figures.values = (struct figure){"map times V against out", 84 * epsilon, 0};
+    return 0;
+}
+
+int show_figures(void **state) {
+    (void)state;
+    figure_show(&figures.out);
+    figure_show(&figures.dq);
+    figure_show(&figures.dk);
+    figure_show(&figures.dv);
+    figure_show(&figures.map);
+    figure_show(&figures.values);
+    return 0;
+}
