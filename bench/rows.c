@@ -13,7 +13,7 @@
 struct state {
     const struct kernel *kernel;
     int rows, channels;
-    int group;    /* rows of the table, or of a tile; 1: none */
+    int group;    /* rows of the table; 1: none */
     size_t count; /* rows * channels */
     real *in, *second, *third, *fourth, *out;
     real *weight, *bias, *sum_weight, *sum_bias, *mean, *rstd;
@@ -54,11 +54,6 @@ static void vocab_rows(const struct size *size, int *rows, int *channels) {
 static void score_rows(const struct size *size, int *rows, int *channels) {
     *rows = shard_rows(size) * size->heads;
     *channels = size->longest;
-}
-
-static void score_columns(const struct size *size, int *rows, int *channels) {
-    *rows = size->longest * size->heads * 16; /* tiles of so many keys */
-    *channels = LANES;
 }
 
 static void matrix(const struct size *size, int *rows, int *channels) {
@@ -148,35 +143,18 @@ static void softmax_rows(struct state *s) {
         softmax_row(s->out + (size_t)n * (size_t)s->channels, s->channels, &s->mean[n], &s->rstd[n]);
 }
 
-/* exp(x - max) of n numbers `step` apart. */
-static void softmax_reference(real *y, const real *x, int n, size_t step) {
+/* exp(x - max) of n numbers. */
+static void softmax_reference(real *y, const real *x, int n) {
     double most = -(double)INFINITY;
-    for (int i = 0; i < n; i++) most = fmax(most, (double)x[(size_t)i * step]);
-    for (int i = 0; i < n; i++) y[(size_t)i * step] = RC(exp((double)x[(size_t)i * step] - most));
+    for (int i = 0; i < n; i++) most = fmax(most, (double)x[i]);
+    for (int i = 0; i < n; i++) y[i] = RC(exp((double)x[i] - most));
 }
 
 static ch_status verify_softmax_rows(struct state *s, ch_error *error) {
     memcpy(s->out, s->in, s->count * sizeof *s->out);
     softmax_rows(s);
     for (size_t at = 0; at < s->count; at += (size_t)s->channels)
-        softmax_reference(s->second + at, s->in + at, s->channels, 1);
-    return agree("exp(x - max)", s->out, s->second, s->count, usual_tolerance(), error);
-}
-
-static size_t tile_size(const struct state *s) {
-    return s->count / (size_t)(s->rows / s->group);
-}
-
-static void softmax_tiles(struct state *s) {
-    real maximum[LANES], sum[LANES];
-    for (size_t at = 0; at < s->count; at += tile_size(s)) softmax_columns(s->out + at, s->group, maximum, sum);
-}
-
-static ch_status verify_softmax_tiles(struct state *s, ch_error *error) {
-    memcpy(s->out, s->in, s->count * sizeof *s->out);
-    softmax_tiles(s);
-    for (size_t at = 0; at < s->count; at += tile_size(s))
-        for (size_t l = 0; l < LANES; l++) softmax_reference(s->second + at + l, s->in + at + l, s->group, LANES);
+        softmax_reference(s->second + at, s->in + at, s->channels);
     return agree("exp(x - max)", s->out, s->second, s->count, usual_tolerance(), error);
 }
 
@@ -317,7 +295,6 @@ static const struct kernel kernels[] = {
     {"layernorm/forward", width_rows, layernorm, verify_layernorm, 2, 0},
     {"layernorm/backward", width_rows, norm_gradient, verify_norm_gradient, 3, 0},
     {"softmax/rows", score_rows, softmax_rows, verify_softmax_rows, 2, 0},
-    {"softmax/columns", score_columns, softmax_tiles, verify_softmax_tiles, 2, 0},
     {"cross-entropy", vocab_rows, loss, verify_loss, 2, 0},
     {"dropout/forward", width_rows, drop, verify_drop, 2, 1},
     {"dropout/backward", width_rows, drop_gradient, verify_drop_gradient, 2, 1},
@@ -381,9 +358,8 @@ static void *open_case(size_t i, int threads, ch_error *error) {
     s->kernel = &kernels[i / SIZES];
     s->kernel->shape(size, &s->rows, &s->channels);
     s->count = (size_t)s->rows * (size_t)s->channels;
-    bool tiles = s->kernel->shape == score_columns,
-         embeds = s->kernel->run == embed || s->kernel->run == embed_gradient;
-    s->group = tiles ? size->longest : embeds ? size->symbols + 3 : 1;
+    bool embeds = s->kernel->run == embed || s->kernel->run == embed_gradient;
+    s->group = embeds ? size->symbols + 3 : 1;
     if (!allocate(s, error)) return close_case(s), NULL;
     fill(s);
     return s;
