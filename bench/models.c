@@ -12,7 +12,9 @@
 #include "base/memory.h"
 #include "train/trainer.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static double forward_flop(const ch_model_info *m, double s, double t) {
     double d = m->d_model, f = m->d_ff;
@@ -162,7 +164,7 @@ struct decoding {
     const struct decode_case *row;
     int threads;
     ch_recipe *recipe;
-    ch_trainer *trainer; /* holds the model */
+    ch_model *model;
     ch_examples *examples;
     ch_sequence *source;
     ch_answer *answer;
@@ -179,7 +181,7 @@ static void decode_close(void *state) {
     struct decoding *d = state;
     if (!d) return;
     ch_decoder_free(d->decoder);
-    ch_trainer_free(d->trainer);
+    ch_model_free(d->model);
     ch_examples_free(d->examples);
     ch_recipe_free(d->recipe);
     mem_free(d->source);
@@ -187,10 +189,24 @@ static void decode_close(void *state) {
     mem_free(d);
 }
 
+/* Through a file, as decoding gets its models: opening one makes it ready to decode. */
+static ch_status reopen(const ch_model *trained, ch_model **model, ch_error *error) {
+    const char *folder = getenv("TMPDIR");
+    char path[512];
+    snprintf(path, sizeof path, "%s/clearhead-bench-%ld.safetensors", folder ? folder : "/tmp", (long)getpid());
+    ch_status status = ch_model_save(trained, path, error);
+    if (status == CH_OK) status = ch_model_open(path, 0, model, error);
+    unlink(path);
+    return status;
+}
+
 static ch_status train_model(struct decoding *d, ch_error *error) {
     ch_step step;
-    ch_status status = ch_trainer_new(d->recipe, NULL, &d->trainer, error);
-    for (int i = 0; i < d->row->steps && status == CH_OK; i++) status = ch_trainer_step(d->trainer, &step, error);
+    ch_trainer *trainer = NULL;
+    ch_status status = ch_trainer_new(d->recipe, NULL, &trainer, error);
+    for (int i = 0; i < d->row->steps && status == CH_OK; i++) status = ch_trainer_step(trainer, &step, error);
+    if (status == CH_OK) status = reopen(ch_trainer_model(trainer), &d->model, error);
+    ch_trainer_free(trainer);
     return status;
 }
 
@@ -206,7 +222,7 @@ static ch_status prepare(struct decoding *d, ch_error *error) {
     if (!d->source || !d->answer) return fail_memory(error, "the decoding");
     ch_status status = ch_examples_new(d->recipe, count, &d->examples, error);
     if (status == CH_OK) status = train_model(d, error);
-    if (status == CH_OK) status = ch_decoder_new(ch_trainer_model(d->trainer), &options, &d->decoder, error);
+    if (status == CH_OK) status = ch_decoder_new(d->model, &options, &d->decoder, error);
     for (size_t i = 0; i < count && status == CH_OK; i++) d->source[i] = ch_examples_source(d->examples, i);
     return status;
 }
@@ -247,7 +263,7 @@ static ch_status decode_verify(void *state, ch_error *error) {
     ch_answer *expected = mem_new(count, sizeof *expected);
     if (!expected) return fail_memory(error, "the reference");
     ch_status status = decode_run(d, error);
-    if (status == CH_OK) status = ch_decoder_new(ch_trainer_model(d->trainer), &options, &reference, error);
+    if (status == CH_OK) status = ch_decoder_new(d->model, &options, &reference, error);
     if (status == CH_OK) status = ch_decoder_run(reference, d->source, count, expected, error);
     for (size_t i = 0; i < count && status == CH_OK; i++)
         status = same_answer(i + 1, &d->answer[i], &expected[i], error);
@@ -258,7 +274,7 @@ static ch_status decode_verify(void *state, ch_error *error) {
 
 static struct work decode_work(const void *state) {
     const struct decoding *d = state;
-    ch_model_info info = ch_model_get_info(ch_trainer_model(d->trainer));
+    ch_model_info info = ch_model_get_info(d->model);
     struct work work = {0};
     for (int i = 0; i < d->row->sources; i++)
         work.flop += forward_flop(&info, (double)d->source[i].length, (double)d->answer[i].length + d->answer[i].ended);
