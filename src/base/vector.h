@@ -5,6 +5,8 @@
 
 #include "base/real.h"
 
+#include <stdbool.h>
+
 #if defined(CH_VECTOR) && defined(__x86_64__) && __GNUC__ >= 12 && !defined(__clang__)
 #if CH_VECTOR >= 4
 #define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -22,6 +24,16 @@
  * anywhere, and over an array of real. */
 enum { LANES = 16 };
 typedef real reals __attribute__((vector_size(LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
+
+/* Whether one register holds LANES numbers. Where it does not, compilers keep variables of type reals in memory, and a
+ * loop over arrays of LANES, which fills registers of any width, is several times as fast. */
+VECTOR_HELPER bool lanes_fit_register(void) {
+#if defined(CH_VECTOR) && defined(__x86_64__) && __GNUC__ >= 12 && !defined(__clang__)
+    return sizeof(reals) == 64 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+}
 
 /* The first n of LANES numbers, zeros behind them; and back. */
 VECTOR_HELPER void take_lanes(reals *to, const real *from, int n) {

@@ -8,6 +8,8 @@
 
 #include "kernels/kernels.h"
 
+#include <string.h>
+
 /* One sequence and one head: where its rows start, and how far apart they are. */
 struct fused_head {
     const struct scores *scores;
@@ -38,19 +40,29 @@ extern const struct fused_path fused_short, fused_long;
 enum { FEW_QUERIES = 2 };
 void fused_few_forward(real *out, real *maximum, real *sum, const struct fused_head *);
 
-/* columns (Dh, ld) = scale times rows (n, Dh) turned, n at most LANES; the lanes behind them repeat the last one. */
+/* EIGHT channels of as many rows turned; those behind the last of n repeat it. */
+VECTOR_HELPER void take_square(eight square[EIGHT], const real *rows, int ld, int n, real scale) {
+    for (int i = 0; i < EIGHT; i++)
+        square[i] = *(const eight *)(rows + (size_t)(i < n ? i : n - 1) * (size_t)ld) * scale;
+    turn_square(square);
+}
+
+/* columns (Dh, ld) = scale times rows (n, Dh) turned, n at most LANES; the lanes behind them repeat some. */
 VECTOR_HELPER void rows_to_lanes(real *columns, int ld, const real *rows, int ldr, int n, int d_head, real scale) {
     int d = 0;
-    for (; d + EIGHT <= d_head; d += EIGHT)
-        for (int half = 0; half < LANES; half += EIGHT) {
-            eight square[EIGHT];
-            for (int i = 0; i < EIGHT; i++) {
-                int row = half + i < n ? half + i : n - 1;
-                square[i] = *(const eight *)(rows + (size_t)row * (size_t)ldr + d) * scale;
-            }
-            turn_square(square);
-            for (int i = 0; i < EIGHT; i++) *(eight *)(columns + (size_t)(d + i) * (size_t)ld + half) = square[i];
+    for (; d + EIGHT <= d_head; d += EIGHT) {
+        eight low[EIGHT], high[EIGHT];
+        real *to = columns + (size_t)d * (size_t)ld;
+        take_square(low, rows + d, ldr, n, scale);
+        if (n > EIGHT)
+            take_square(high, rows + EIGHT * (size_t)ldr + d, ldr, n - EIGHT, scale);
+        else
+            memcpy(high, low, sizeof high);
+        for (int i = 0; i < EIGHT; i++) {
+            *(eight *)(to + (size_t)i * (size_t)ld) = low[i];
+            *(eight *)(to + (size_t)i * (size_t)ld + EIGHT) = high[i];
         }
+    }
     for (; d < d_head; d++)
         for (int i = 0; i < LANES; i++)
             columns[(size_t)d * (size_t)ld + (size_t)i] =

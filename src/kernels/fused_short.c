@@ -52,32 +52,63 @@ static size_t row_at(const struct tile *t, int i, int ld) {
 
 /* ---- products of a tile ---- */
 
-enum { FEW = 4, MANY = 8 }; /* sums that run beside each other, and share what is loaded */
+/* Sums that run beside each other, and share what is loaded: as many as hide how long one takes, and fit in registers.
+ * MANY are vectors of LANES (lanes_fit_register); SUMS are arrays of LANES with a name each, which compilers keep in
+ * registers of whatever width there is. */
+enum { SUMS = 4, MANY = 8 };
 
-/* out (count) = rows (count, Dh) times columns (Dh, LANES). Two pointers and three distances reach MANY rows: as many
- * pointers as rows would not stay in registers. */
-VECTOR_HELPER void dot_rows(reals *out, const real *rows, size_t ld, const reals *column, int d_head, const int count) {
-    const real *low = rows, *high = rows + FEW * ld;
+/* x (count, LANES) = rows (count, Dh) times columns (Dh, LANES). Two pointers and three distances reach MANY rows: as
+ * many pointers as rows would not stay in registers. */
+VECTOR_HELPER void dot_wide(reals *x, const real *rows, size_t ld, const reals *columns, int d_head, const int count) {
+    const real *low = rows, *high = rows + SUMS * ld;
     reals sum[MANY] = {{0}};
     for (int d = 0; d < d_head; d++, low++, high++)
-        for (int r = 0; r < count; r++) sum[r] += (r < FEW ? low : high)[(size_t)(r % FEW) * ld] * column[d];
-    for (int r = 0; r < count; r++) out[r] = sum[r];
+        for (int r = 0; r < count; r++) sum[r] += (r < SUMS ? low : high)[(size_t)(r % SUMS) * ld] * columns[d];
+    for (int r = 0; r < count; r++) x[r] = sum[r];
 }
 
-/* x (n, LANES) = rows (n, Dh) times columns (Dh, LANES). The last few rows are made from the end on, some of them
- * over again. */
+/* The same with count = SUMS. */
+VECTOR_HELPER void dot_rows(real *restrict x, const real *restrict rows, size_t ld, const real *restrict columns,
+                            int d_head) {
+    real sum0[LANES] = {0}, sum1[LANES] = {0}, sum2[LANES] = {0}, sum3[LANES] = {0};
+    for (int d = 0; d < d_head; d++, rows++, columns += LANES)
+        for (int l = 0; l < LANES; l++) {
+            sum0[l] += rows[0] * columns[l];
+            sum1[l] += rows[ld] * columns[l];
+            sum2[l] += rows[2 * ld] * columns[l];
+            sum3[l] += rows[3 * ld] * columns[l];
+        }
+    for (int l = 0; l < LANES; l++) {
+        x[l] = sum0[l];
+        x[LANES + l] = sum1[l];
+        x[2 * LANES + l] = sum2[l];
+        x[3 * LANES + l] = sum3[l];
+    }
+}
+
+VECTOR_HELPER void dot_row(real *restrict x, const real *restrict row, const real *restrict columns, int d_head) {
+    real sum[LANES] = {0};
+    for (int d = 0; d < d_head; d++)
+        for (int l = 0; l < LANES; l++) sum[l] += row[d] * columns[d * LANES + l];
+    for (int l = 0; l < LANES; l++) x[l] = sum[l];
+}
+
+/* x (n, LANES) = rows (n, Dh) times columns (Dh, LANES). The last rows are made from the end on, some of them over
+ * again. */
 VECTOR_HELPER void rows_times_lanes(real *x, const real *rows, int ldr, int n, const real *columns, int d_head) {
-    reals *out = (reals *)x;
-    const reals *column = (const reals *)columns;
+    const bool wide = lanes_fit_register();
     size_t ld = (size_t)ldr;
     int j = 0;
-    for (; j + MANY <= n; j += MANY) dot_rows(out + j, rows + (size_t)j * ld, ld, column, d_head, MANY);
-    if (n >= FEW)
-        for (; j < n; j += FEW) {
-            int from = j + FEW <= n ? j : n - FEW;
-            dot_rows(out + from, rows + (size_t)from * ld, ld, column, d_head, FEW);
-        }
-    for (; j < n; j++) dot_rows(out + j, rows + (size_t)j * ld, ld, column, d_head, 1);
+    for (; wide && j + MANY <= n; j += MANY)
+        dot_wide((reals *)x + j, rows + (size_t)j * ld, ld, (const reals *)columns, d_head, MANY);
+    for (; n >= SUMS && j < n; j += SUMS) {
+        size_t from = (size_t)(j + SUMS <= n ? j : n - SUMS);
+        if (wide)
+            dot_wide((reals *)x + from, rows + from * ld, ld, (const reals *)columns, d_head, SUMS);
+        else
+            dot_rows(x + from * LANES, rows + from * ld, ld, columns, d_head);
+    }
+    for (; j < n; j++) dot_row(x + j * LANES, rows + (size_t)j * ld, columns, d_head);
 }
 
 /* What a sum of rows is made of: out_m = factor_m (sum_r weight[m * step_m + r * step_r] row_r), or added to out. The
@@ -91,20 +122,55 @@ struct sum_of_rows {
     int outs, rows;
 };
 
-/* `wide` times LANES channels, from channel c, of `many` outs from the m-th; those behind the last are not stored. */
-VECTOR_HELPER void sum_chunk(const struct sum_of_rows *s, int m, int c, const int many, const int wide) {
+/* `across` times LANES channels, from channel c, of `many` outs from the m-th; those behind the last are not stored. */
+VECTOR_HELPER void sum_wide(const struct sum_of_rows *s, int m, int c, const int many, const int across) {
     const real *weight = s->weight + (size_t)m * s->step_m, *row = s->row + c;
     reals sum[MANY] = {{0}};
     for (int r = 0; r < s->rows; r++, weight += s->step_r, row += s->ldr)
-        for (int w = 0; w < wide; w++) {
+        for (int w = 0; w < across; w++) {
             reals value = *(const reals *)(row + w * LANES);
-            for (int i = 0; i < many; i++) sum[i * wide + w] += weight[(size_t)i * s->step_m] * value;
+            for (int i = 0; i < many; i++) sum[i * across + w] += weight[(size_t)i * s->step_m] * value;
         }
     for (int i = 0; i < many && m + i < s->outs; i++)
-        for (int w = 0; w < wide; w++) {
+        for (int w = 0; w < across; w++) {
             reals *out = (reals *)(s->out + (size_t)(m + i) * s->ldo + c + w * LANES);
-            *out = s->factor ? sum[i * wide + w] * s->factor[m + i] : *out + sum[i * wide + w];
+            *out = s->factor ? sum[i * across + w] * s->factor[m + i] : *out + sum[i * across + w];
         }
+}
+
+VECTOR_HELPER void sum_rows_wide(const struct sum_of_rows *s, int whole) {
+    int c = 0;
+    for (; c + 2 * LANES <= whole; c += 2 * LANES)
+        for (int m = 0; m < s->outs; m += SUMS) sum_wide(s, m, c, SUMS, 2);
+    for (int m = 0; m < s->outs && c < whole; m += MANY)
+        if (s->outs - m > SUMS)
+            sum_wide(s, m, c, MANY, 1);
+        else
+            sum_wide(s, m, c, SUMS, 1);
+}
+
+VECTOR_HELPER void put_sum(const struct sum_of_rows *s, int m, int c, const real *restrict sum) {
+    real *restrict out = s->out + (size_t)m * s->ldo + c;
+    if (m >= s->outs) return;
+    for (int l = 0; l < LANES; l++) out[l] = s->factor ? sum[l] * s->factor[m] : out[l] + sum[l];
+}
+
+/* LANES channels, from channel c, of SUMS outs from the m-th. */
+VECTOR_HELPER void sum_chunk(const struct sum_of_rows *s, int m, int c) {
+    const size_t step = s->step_m;
+    const real *restrict weight = s->weight + (size_t)m * step, *restrict row = s->row + c;
+    real sum0[LANES] = {0}, sum1[LANES] = {0}, sum2[LANES] = {0}, sum3[LANES] = {0};
+    for (int r = 0; r < s->rows; r++, weight += s->step_r, row += s->ldr)
+        for (int l = 0; l < LANES; l++) {
+            sum0[l] += weight[0] * row[l];
+            sum1[l] += weight[step] * row[l];
+            sum2[l] += weight[2 * step] * row[l];
+            sum3[l] += weight[3 * step] * row[l];
+        }
+    put_sum(s, m, c, sum0);
+    put_sum(s, m + 1, c, sum1);
+    put_sum(s, m + 2, c, sum2);
+    put_sum(s, m + 3, c, sum3);
 }
 
 /* The same for the channels behind the last whole chunk. */
@@ -118,18 +184,13 @@ VECTOR_HELPER void sum_rest(const struct sum_of_rows *s, int m, int c, int end) 
 }
 
 VECTOR_HELPER void sum_rows(const struct sum_of_rows *s, int d_head) {
-    int c = 0;
-    for (; c + 2 * LANES <= d_head; c += 2 * LANES)
-        for (int m = 0; m < s->outs; m += FEW) sum_chunk(s, m, c, FEW, 2);
-    if (c + LANES <= d_head) {
-        for (int m = 0; m < s->outs; m += MANY)
-            if (s->outs - m > FEW)
-                sum_chunk(s, m, c, MANY, 1);
-            else
-                sum_chunk(s, m, c, FEW, 1);
-        c += LANES;
-    }
-    for (int m = 0; m < s->outs && c < d_head; m++) sum_rest(s, m, c, d_head);
+    int whole = d_head / LANES * LANES;
+    if (lanes_fit_register())
+        sum_rows_wide(s, whole);
+    else
+        for (int m = 0; m < s->outs; m += SUMS)
+            for (int c = 0; c < whole; c += LANES) sum_chunk(s, m, c);
+    for (int m = 0; m < s->outs && whole < d_head; m++) sum_rest(s, m, whole, d_head);
 }
 
 /* Row i of the tile's queries gets sum_j x_ij rows_j, times factor_i. */
@@ -158,11 +219,11 @@ VECTOR_HELPER void fill_scores(const struct tile *t, const struct fused_head *he
 
 /* What is subtracted from the columns of x (n, LANES). Four rows at a time: four chains, none waits for itself. */
 VECTOR_HELPER void shift_of_columns(real *shift, const real *x, int n) {
-    real most[FEW * LANES];
-    for (int c = 0; c < FEW * LANES; c++) most[c] = -RC(INFINITY);
-    columns_larger(most, x, n / FEW, FEW * LANES);
-    columns_larger(most, x + n / FEW * FEW * LANES, n % FEW, LANES);
-    columns_larger(most, most + LANES, FEW - 1, LANES);
+    real most[SUMS * LANES];
+    for (int c = 0; c < SUMS * LANES; c++) most[c] = -RC(INFINITY);
+    columns_larger(most, x, n / SUMS, SUMS * LANES);
+    columns_larger(most, x + n / SUMS * SUMS * LANES, n % SUMS, LANES);
+    columns_larger(most, most + LANES, SUMS - 1, LANES);
     for (int l = 0; l < LANES; l++) shift[l] = shift_of(most[l]);
 }
 

@@ -22,13 +22,11 @@ int scores_visible(const struct scores *scores, int b, int i) {
 }
 
 int scores_visible_to_any(const struct scores *scores, int b, int first, int queries) {
-    int most = 0;
-    if (!scores->causal) return scores->key->length[b];
-    for (int i = first; i < first + queries; i++) {
-        int visible = scores_visible(scores, b, i);
-        most = visible > most ? visible : most;
-    }
-    return most;
+    const int *position = scores->query->position + scores->query->offset[b] + first;
+    int keys = scores->key->length[b], last = -1;
+    if (!scores->causal) return keys;
+    for (int i = 0; i < queries; i++) last = position[i] > last ? position[i] : last;
+    return last + 1 < keys ? last + 1 : keys;
 }
 
 static bool cuts(const struct knockout *cut, int b, int position) {
@@ -52,23 +50,29 @@ void scores_hide(real *x, const struct scores *scores, int b, int i) {
     hide_cut(x, 1, scores, b, i, 0, keys);
 }
 
-/* x (keys, columns), rows ld apart, = -inf from row seen[c] on in column c. */
-VECTORISED static void hide_below(real *restrict x, int ld, int keys, int columns, const int *restrict seen) {
-    int least = keys;
-    for (int c = 0; c < columns; c++) least = seen[c] < least ? seen[c] : least;
-    for (int j = least > 0 ? least : 0; j < keys; j++) {
-        real *row = x + (size_t)j * (size_t)ld;
-        for (int c = 0; c < columns; c++) row[c] = j < seen[c] ? row[c] : -RC(INFINITY);
+/* x (keys, columns), rows ld apart, = -inf where a key, from `key` on, stands behind its column's position. */
+VECTORISED static void hide_behind(real *restrict x, int ld, int key, int keys, int columns,
+                                   const int *restrict position) {
+    int least = key + keys;
+    for (int c = 0; c < columns; c++) least = position[c] < least ? position[c] : least;
+    for (int j = least < key ? key : least; j < key + keys; j++) {
+        real *row = x + (size_t)(j - key) * (size_t)ld;
+        for (int c = 0; c < columns; c++) row[c] = j <= position[c] ? row[c] : -RC(INFINITY);
     }
 }
 
+static void hide_causal(real *x, int ld, const int *position, int queries, int key, int keys) {
+    int whole = queries / LANES * LANES, rest[LANES];
+    if (whole > 0) hide_behind(x, ld, key, keys, whole, position);
+    if (whole == queries) return;
+    /* a whole vector is faster than what is left of one, and nobody looks behind the last query */
+    for (int l = 0; l < LANES; l++) rest[l] = whole + l < queries ? position[whole + l] : key + keys;
+    hide_behind(x + whole, ld, key, keys, LANES, rest);
+}
+
 void scores_hide_tile(real *x, int ld, const struct scores *scores, int b, int first, int queries, int key, int keys) {
-    enum { STRIP = 4 * LANES };
-    for (int strip = 0; scores->causal && strip < queries; strip += STRIP) {
-        int seen[STRIP], left = queries - strip < STRIP ? queries - strip : STRIP;
-        for (int c = 0; c < left; c++) seen[c] = scores_visible(scores, b, first + strip + c) - key;
-        hide_below(x + strip, ld, keys, left, seen);
-    }
+    const int *position = scores->query->position + scores->query->offset[b] + first;
+    if (scores->causal) hide_causal(x, ld, position, queries, key, keys);
     for (int i = 0; scores->knockout_count && i < queries; i++)
         hide_cut(x + i, (size_t)ld, scores, b, first + i, key, keys);
 }
