@@ -28,7 +28,7 @@ typedef real reals __attribute__((vector_size(LANES * sizeof(real)), aligned(siz
 /* Whether one register holds LANES numbers. Where it does not, compilers keep variables of type reals in memory, and a
  * loop over arrays of LANES, which fills registers of any width, is several times as fast. */
 VECTOR_HELPER bool lanes_fit_register(void) {
-#if defined(CH_VECTOR) && defined(__x86_64__) && __GNUC__ >= 12 && !defined(__clang__)
+#if defined(CH_VECTOR) && CH_VECTOR >= 4 && defined(__x86_64__) && __GNUC__ >= 12 && !defined(__clang__)
     return sizeof(reals) == 64 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 #else
     return false;
