@@ -3,6 +3,7 @@
 
 ch_status examples_init(struct ch_examples *examples, int capacity, int longest, int symbols, ch_error *error) {
     size_t rows = (size_t)capacity;
+    ch_assert(symbols >= 1);
     *examples = (struct ch_examples){
         .capacity = capacity,
         .longest = longest,
