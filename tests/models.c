@@ -80,11 +80,7 @@ real *values_of(const struct ch_model *model, const char *name) {
 
 static void load_examples(struct shard *shard, const ch_recipe *recipe) {
     struct ch_examples examples;
-    struct example_stream stream = {.task = recipe->task,
-                                    .min_length = (int)recipe->min_len,
-                                    .max_length = (int)recipe->max_len,
-                                    .seed = (uint64_t)recipe->seed,
-                                    .use = PHILOX_DATA};
+    struct example_stream stream = example_stream(recipe, PHILOX_DATA, NULL);
     int count = (int)recipe->batch_size;
     ch_error error;
     check_ok(examples_init(&examples, count, stream.max_length, stream.symbols, &error), &error);

@@ -105,7 +105,7 @@ static void an_example_is_a_function_of_its_number(void **state) {
     (void)state;
     struct ch_examples all, part;
     struct example_stream stream = {
-        .task = &task_reverse, .min_length = 1, .max_length = 30, .seed = 9, .use = PHILOX_DATA};
+        .task = &task_reverse, .symbols = 10, .min_length = 1, .max_length = 30, .seed = 9, .use = PHILOX_DATA};
     assert_int_equal(examples_init(&all, 100, 30, 10, NULL), CH_OK);
     assert_int_equal(examples_init(&part, 100, 30, 10, NULL), CH_OK);
     examples_draw(&all, &stream, 5, 0, 100);
