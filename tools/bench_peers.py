@@ -96,16 +96,17 @@ def in_words(seconds):
 def table(machine, rows, stamp):
     lines = ["| work | Clearhead | PyTorch | ratio | of the limit |", "|---|---|---|---|---|"]
     for row in rows:
-        lines.append(f"| {row['case']} | {in_words(row['median'])} | {in_words(row['peer_median'])} "
-                     f"({row['peer_threads']} thread{'s' if row['peer_threads'] > 1 else ''}, "
+        threads = f"{row['peer_threads']} thread{'s' if row['peer_threads'] > 1 else ''}"
+        lines.append(f"| {row['case']} | {in_words(row['median'])} | {in_words(row['peer_median'])} ({threads}, "
                      f"{row['OPENBLAS_CORETYPE'] or 'default'}) | {row['ratio']:.1f} | {100 * row['share']:.0f} % |")
     first = rows[0]
     limit = machine["gemm_flop_per_second_all_threads"] / 1e9
     lines += ["", f"{stamp['date']}, commit {stamp['commit']}, {machine['processor']}, {machine['threads']} threads "
               f"(load {machine['load']:.1f} at the last turn). Clearhead {machine['version']} with {machine['gemm']}, "
-              f"compiler {machine['compiler']}; {first['peer']} (BLAS_INFO {first['blas']}), the best of its numbers of "
-              f"threads and values of OPENBLAS_CORETYPE. Limit: {limit:.0f} GFLOP/s, products of 1024 x 1024 x 1024 on all threads in the same run. Medians of "
-              f"{first['rounds']} rounds taken in turns; ratios are of useful arithmetic per second."]
+              f"compiler {machine['compiler']}; {first['peer']} (BLAS_INFO {first['blas']}), the best of its numbers "
+              f"of threads and values of OPENBLAS_CORETYPE. Limit: {limit:.0f} GFLOP/s, products of 1024 x 1024 x 1024 "
+              f"on all threads in the same run. Medians of {first['rounds']} rounds taken in turns; ratios are of "
+              f"useful arithmetic per second."]
     return "\n".join(lines)
 
 
