@@ -2,9 +2,10 @@
 
     python3 tools/bench_peers.py BENCH COMMAND [--python PYTHON] [--rounds N] [--results FILE] [--markdown FILE]
 
-BENCH is clearhead-bench and COMMAND is clearhead; PYTHON has PyTorch. A round times ours, then PyTorch with each number
-of threads; what is quoted is the median over all runs of all rounds, PyTorch's of its best number of threads. Rates are
-of useful arithmetic, so that batches need not be the same. scripts/bench --peers calls this.
+BENCH is clearhead-bench and COMMAND is clearhead; PYTHON has PyTorch. A round times ours, then PyTorch with each
+setting: numbers of threads, and the processors that OpenBLAS is told to work for, as it does not always know best. What
+is quoted is the median over all runs of all rounds, PyTorch's of its best setting. Rates are of useful arithmetic, so
+that batches need not be the same. scripts/bench --peers calls this.
 """
 import argparse
 import datetime
@@ -33,10 +34,11 @@ def ours(bench, case, seconds):
 class Torch:
     """A process that has loaded one case and times it when it is asked to."""
 
-    def __init__(self, python, case, model):
+    def __init__(self, python, case, model, core):
         extra = ["--model", model] if case.startswith("decode/lesson") else []
         self.process = subprocess.Popen([python, TOOLS / "bench_torch.py", case, *extra], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **({"OPENBLAS_CORETYPE": core} if core else {})})
         self.build = json.loads(self.process.stdout.readline())
 
     def sample(self, threads, seconds):
@@ -48,30 +50,37 @@ class Torch:
         self.process.wait()
 
 
+def core_types():
+    """What OPENBLAS_CORETYPE says, or nothing, and what a processor with AVX-512 should be."""
+    wide = pathlib.Path("/proc/cpuinfo").exists() and "avx512f" in pathlib.Path("/proc/cpuinfo").read_text()
+    return sorted({os.environ.get("OPENBLAS_CORETYPE", ""), *(["SkylakeX"] if wide else [])})
+
+
 def medians(seconds, rates):
     return {"median": statistics.median(seconds), "rate": statistics.median(rates)}
 
 
 def compare(arguments, case, our_seconds, their_seconds, model):
-    settings = sorted({1, os.cpu_count() or 1})
-    torch = Torch(arguments.python, case, model)
-    own, theirs, machine = [], {threads: [] for threads in settings}, None
+    torches = {core: Torch(arguments.python, case, model, core) for core in core_types()}
+    counts = sorted({1, os.cpu_count() or 1})
+    own, theirs, machine = [], {(core, threads): [] for core in torches for threads in counts}, None
     for _ in range(arguments.rounds):
         machine, result = ours(arguments.bench, case, our_seconds)
         own.append(result)
-        for threads in settings:
-            theirs[threads].append(torch.sample(threads, their_seconds))
-    torch.close()
-    peers = {threads: medians([s for turn in turns for s in turn["seconds"]],
+        for (core, threads), turns in theirs.items():
+            turns.append(torches[core].sample(threads, their_seconds))
+    peers = {setting: medians([s for turn in turns for s in turn["seconds"]],
                               [f / s for turn in turns for s, f in zip(turn["seconds"], turn["flop"])])
-             for threads, turns in theirs.items()}
-    best = max(peers, key=lambda threads: peers[threads]["rate"])
+             for setting, turns in theirs.items()}
+    best = max(peers, key=lambda setting: peers[setting]["rate"])
+    build = torches[best[0]].build
+    for torch in torches.values():
+        torch.close()
     row = {"case": case, **medians([r["median"] for r in own], [r["rate"] for r in own]),
-           "limit": statistics.median(r["limit"] for r in own), "rounds": arguments.rounds,
-           "peer": torch.build["peer"], "peer_blas": torch.build["blas"],
-           "OPENBLAS_CORETYPE": torch.build["OPENBLAS_CORETYPE"], "peer_threads": best,
-           "peer_median": peers[best]["median"], "peer_rate": peers[best]["rate"],
-           "peer_rates": {str(threads): peers[threads]["rate"] for threads in settings}}
+           "limit": statistics.median(r["limit"] for r in own), "rounds": arguments.rounds, **build,
+           "peer_threads": best[1], "peer_median": peers[best]["median"], "peer_rate": peers[best]["rate"],
+           "peer_rates": {f"{core or 'default'}, {threads}": figures["rate"]
+                          for (core, threads), figures in peers.items()}}
     row["ratio"] = row["rate"] / row["peer_rate"]
     row["share"] = row["rate"] / row["limit"]
     return machine, row
@@ -87,17 +96,17 @@ def in_words(seconds):
 def table(machine, rows, stamp):
     lines = ["| work | Clearhead | PyTorch | ratio | of the limit |", "|---|---|---|---|---|"]
     for row in rows:
-        lines.append(f"| {row['case']} | {in_words(row['median'])} | {in_words(row['peer_median'])} "
-                     f"({row['peer_threads']} thread{'s' if row['peer_threads'] > 1 else ''}) | {row['ratio']:.1f} | "
-                     f"{100 * row['share']:.0f} % |")
+        threads = f"{row['peer_threads']} thread{'s' if row['peer_threads'] > 1 else ''}"
+        lines.append(f"| {row['case']} | {in_words(row['median'])} | {in_words(row['peer_median'])} ({threads}, "
+                     f"{row['OPENBLAS_CORETYPE'] or 'default'}) | {row['ratio']:.1f} | {100 * row['share']:.0f} % |")
     first = rows[0]
     limit = machine["gemm_flop_per_second_all_threads"] / 1e9
     lines += ["", f"{stamp['date']}, commit {stamp['commit']}, {machine['processor']}, {machine['threads']} threads "
               f"(load {machine['load']:.1f} at the last turn). Clearhead {machine['version']} with {machine['gemm']}, "
-              f"compiler {machine['compiler']}; {first['peer']} (BLAS {first['peer_blas']}, "
-              f"OPENBLAS_CORETYPE {first['OPENBLAS_CORETYPE'] or 'not set'}), its best number of threads. Limit: "
-              f"{limit:.0f} GFLOP/s, products of 1024 x 1024 x 1024 on all threads in the same run. Medians of "
-              f"{first['rounds']} rounds taken in turns; ratios are of useful arithmetic per second."]
+              f"compiler {machine['compiler']}; {first['peer']} (BLAS_INFO {first['blas']}), the best of its numbers "
+              f"of threads and values of OPENBLAS_CORETYPE. Limit: {limit:.0f} GFLOP/s, products of 1024 x 1024 x 1024 "
+              f"on all threads in the same run. Medians of {first['rounds']} rounds taken in turns; ratios are of "
+              f"useful arithmetic per second."]
     return "\n".join(lines)
 
 

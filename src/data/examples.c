@@ -84,6 +84,7 @@ void examples_draw(struct ch_examples *examples, const struct example_stream *st
                    int count) {
     ch_assert(stream->symbols >= 1);
     ch_assert(count <= examples->capacity && stream->max_length <= examples->longest);
+    ch_assert(stream->symbols == examples->vocab.symbols);
     examples->count = count;
     if (stream->torch)
         draw_torch(examples, stream, count);
