@@ -82,7 +82,6 @@ static void draw_philox(struct ch_examples *examples, const struct example_strea
 
 void examples_draw(struct ch_examples *examples, const struct example_stream *stream, uint64_t step, uint32_t first,
                    int count) {
-    ch_assert(stream->symbols >= 1);
     ch_assert(count <= examples->capacity && stream->max_length <= examples->longest);
     ch_assert(stream->symbols == examples->vocab.symbols);
     examples->count = count;
