@@ -19,6 +19,19 @@ real *dropout_layer_forward(struct pass *pass, uint32_t site, real *x, const str
     return y;
 }
 
+void dropout_layer_in_place(struct pass *pass, uint32_t site, real *x, const struct batch *batch, int channels,
+                            struct dropout_saved *saved) {
+    if (!begin(pass, site, batch, channels, saved) || pass_measures(pass)) return;
+    dropout_forward(x, saved->keep, x, &saved->dropout, batch, channels);
+    profile_lap(pass->profile, OPERATION_DROPOUT);
+}
+
+void dropout_layer_backward_in_place(struct pass *pass, real *dx, int rows, const struct dropout_saved *saved) {
+    if (saved->dropout.rate == 0 || pass_measures(pass)) return;
+    dropout_backward(dx, dx, saved->keep, &saved->dropout, (size_t)rows * (size_t)saved->channels);
+    profile_lap(pass->profile, OPERATION_DROPOUT);
+}
+
 void dropout_layer_add(struct pass *pass, uint32_t site, real *x, const real *residual, const struct batch *batch,
                        int channels, struct dropout_saved *saved) {
     bool drops = begin(pass, site, batch, channels, saved);

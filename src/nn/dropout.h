@@ -13,6 +13,10 @@ struct dropout_saved {
 /* Gives x itself where nothing is dropped. */
 real *dropout_layer_forward(struct pass *pass, uint32_t site, real *x, const struct batch *batch, int channels,
                             struct dropout_saved *saved);
+/* x = dropout(x): where nobody needs x itself any more, half the memory is half the way from it. */
+void dropout_layer_in_place(struct pass *pass, uint32_t site, real *x, const struct batch *batch, int channels,
+                            struct dropout_saved *saved);
+void dropout_layer_backward_in_place(struct pass *pass, real *dx, int rows, const struct dropout_saved *saved);
 /* x = residual + dropout(x) */
 void dropout_layer_add(struct pass *pass, uint32_t site, real *x, const real *residual, const struct batch *batch,
                        int channels, struct dropout_saved *saved);

@@ -8,9 +8,8 @@
 struct ffn;
 
 struct ffn_saved {
-    const real *x;       /* (N, D) */
-    const real *hidden;  /* (N, F) after the activation */
-    const real *dropped; /* (N, F) what the second layer saw */
+    const real *x;      /* (N, D) */
+    const real *hidden; /* (N, F) after activation and dropout: what the second layer saw */
     struct dropout_saved dropout;
 };
 

@@ -14,14 +14,15 @@ static real *forward(struct pass *pass, const struct ffn *ffn, const real *x, co
     profile_lap(pass->profile, OPERATION_BIAS);
     pass_show(pass, ffn->name, "hidden", hidden, ffn->hidden, ffn->hidden, batch);
     *saved = (struct ffn_saved){.x = x, .hidden = hidden};
-    saved->dropped = dropout_layer_forward(pass, ffn->dropout_site, hidden, batch, ffn->hidden, &saved->dropout);
-    return linear_forward(pass, &ffn->down, saved->dropped, batch->rows);
+    dropout_layer_in_place(pass, ffn->dropout_site, hidden, batch, ffn->hidden, &saved->dropout);
+    return linear_forward(pass, &ffn->down, hidden, batch->rows);
 }
 
+/* What was dropped is 0 in hidden and has a gradient of 0 already, so ReLU's derivative can be read off it as it is. */
 static real *backward(struct pass *pass, const struct ffn *ffn, const real *dy, int rows,
                       const struct ffn_saved *saved) {
-    real *ddropped = linear_backward(pass, &ffn->down, dy, saved->dropped, rows);
-    real *dhidden = dropout_layer_backward(pass, ddropped, rows, &saved->dropout);
+    real *dhidden = linear_backward(pass, &ffn->down, dy, saved->hidden, rows);
+    dropout_layer_backward_in_place(pass, dhidden, rows, &saved->dropout);
     pass_show_gradient(pass, ffn->name, "hidden", dhidden, ffn->hidden, ffn->hidden, rows);
     if (!pass_measures(pass)) relu_backward(dhidden, dhidden, saved->hidden, (size_t)rows * (size_t)ffn->hidden);
     profile_lap(pass->profile, OPERATION_BIAS);
