@@ -21,9 +21,10 @@ block() {
     awk -v fence="\`\`\`$1" '$0 == fence { inside = 1; next } /^```/ { inside = 0 } inside' "$source/$document"
 }
 
-# Numbers become #, with their sign and the blanks before it; blanks at the end go.
+# Numbers become #, with their sign and the blanks before it; blanks at the end go. Documents show the build that
+# multiplies with oneDNN.
 plain() {
-    sed -E 's/(^|[ (])-([0-9])/\1\2/g; s/[0-9][0-9,]*(\.[0-9]+)?(e[-+][0-9]+)?/#/g; s/ +#/ #/g; s/[[:space:]]+$//'
+    sed -E 's/(OpenBLAS|reference) float/oneDNN float/; s/(^|[ (])-([0-9])/\1\2/g; s/[0-9][0-9,]*(\.[0-9]+)?(e[-+][0-9]+)?/#/g; s/ +#/ #/g; s/[[:space:]]+$//'
 }
 
 # matches EXPECTED PRINTED
