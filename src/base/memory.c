@@ -25,23 +25,27 @@ void ch_set_allocator(void *(*allocate)(size_t), void *(*reallocate)(void *, siz
     allocator.release = all ? release : free;
 }
 
-void *mem_new(size_t count, size_t size) {
-    size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
+/* Zeroed memory. calloc knows what is zero already, so that a large block takes a page only where it is written. */
+static void *zeroed(size_t bytes) {
     allocations++;
-    void *memory = allocator.allocate(bytes ? bytes : 1);
+    if (allocator.allocate == malloc) return calloc(bytes, 1);
+    void *memory = allocator.allocate(bytes);
     if (memory) memset(memory, 0, bytes);
     return memory;
 }
 
+void *mem_new(size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
+    return zeroed(bytes ? bytes : 1);
+}
+
 void *mem_new_aligned(size_t bytes) {
     if (bytes > SIZE_MAX - 2 * ALIGNMENT) return NULL;
-    allocations++;
-    char *raw = allocator.allocate(bytes + 2 * ALIGNMENT);
+    char *raw = zeroed(bytes + 2 * ALIGNMENT);
     if (!raw) return NULL;
     char *aligned = raw + ALIGNMENT + (ALIGNMENT - (uintptr_t)raw % ALIGNMENT) % ALIGNMENT;
     memcpy(aligned - sizeof raw, &raw, sizeof raw); /* what mem_free_aligned gives back */
-    memset(aligned, 0, bytes);
     return aligned;
 }
 
