@@ -13,6 +13,7 @@ A file may state the order in which its tensors were computed, which `clearhead 
 import argparse
 import ctypes
 import json
+import os
 import sys
 
 import torch
@@ -56,10 +57,21 @@ def save(path, tensors, metadata=None):
         end += size
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
+    write_whole(path, len(text).to_bytes(8, "little") + text + b"".join(parts))
+
+
+def write_whole(path, content):
+    """Under a temporary name first: whatever goes wrong, there is the whole file or what was there before."""
+    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(path, "wb") as file:
-            file.write(len(text).to_bytes(8, "little") + text + b"".join(parts))
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
     except OSError as error:
+        if os.path.exists(temporary):
+            os.remove(temporary)
         raise Fault(f"cannot write {path}: {error.strerror}") from error
 
 
