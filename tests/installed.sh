@@ -81,6 +81,12 @@ END
 }
 by_cmake cmake_shared "" clearhead::clearhead
 by_cmake cmake_static "COMPONENTS static" clearhead::clearhead_static
+# A project without C is told so: the static library's own libraries are found in C.
+mkdir no_c
+printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(outside LANGUAGES NONE)' \
+    'find_package(clearhead 0.1 REQUIRED COMPONENTS static)' >no_c/CMakeLists.txt
+! cmake -G Ninja -S no_c -B no_c -DCMAKE_PREFIX_PATH="$work/tree" >log 2>&1 || fail "a project without C found the static library"
+grep 'the static library needs the language C' log >/dev/null || { cat log; fail "no word about the language C"; }
 # (grep without -q: it would leave before ldd is done, which counts as a failure of ldd)
 for folder in shared cmake_shared; do
     ldd "$folder/attention_map" | grep "$library/libclearhead.so.0" >/dev/null || fail "$folder: the shared library was not used"

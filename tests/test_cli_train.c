@@ -293,6 +293,16 @@ static void test_damaged_logs(void **state) {
     check_refused("sed -i '3s/\"step\":8/\"step\":-8/' log.jsonl", "line 3: 'step': expected more than 4, found -8");
     check_refused("sed -i '2s/\"loss\":[^,]*/\"loss\":1e999/' log.jsonl",
                   "'loss': expected a finite number, found 1e999");
+    check_refused("sed -i '3s/\"loss\":[^,]*/\"loss\":\"x\"/' log.jsonl",
+                  "line 3: 'loss': expected a number, found a string");
+    check_refused("sed -i '3s/\"lr\":[^,]*,//' log.jsonl", "line 3: 'lr'");
+    check_refused("tac log.jsonl > x; mv x log.jsonl", "line 2: 'step': expected more than 30, found 28");
+    check_refused("sed -n 1p log.jsonl >> log.jsonl", "'step': expected more than 30, found 1");
+    damage("rm log.jsonl; mkfifo log.jsonl");
+    assert_int_equal(run("timeout 20 \"$C\" train --resume \"$D/d\" --steps 40 --quiet"), 1);
+    holds(last.err, "/log.jsonl: expected a file, found a device or pipe");
+    assert_int_equal(run("timeout 20 \"$C\" plot training \"$D/d\""), 1);
+    holds(last.err, "/log.jsonl: expected a file, found a device or pipe");
     check_refused("rm gradients.jsonl; mkdir gradients.jsonl", "/gradients.jsonl");
     check_resumed("rm log.jsonl", "/log.jsonl is missing: training goes on from its checkpoint");
     lacks(last.err, "gradients.jsonl");

@@ -40,7 +40,8 @@ VECTORISED void philox_lanes(struct philox_key key, const struct philox_words *c
     }
 }
 
-VECTORISED void philox_in_order(const struct philox_words *words, uint32_t out[4 * PHILOX_LANES]) {
+/* The four words of lane 0, those of lane 1, and so on. */
+VECTORISED static void in_order_of_lanes(const struct philox_words *words, uint32_t out[4 * PHILOX_LANES]) {
     for (int l = 0; l < PHILOX_LANES; l++)
         for (int w = 0; w < 4; w++) out[4 * l + w] = words->word[w][l];
 }
@@ -54,7 +55,7 @@ void philox_fill(struct philox_key key, const uint32_t counter[4], size_t count,
             for (int w = 1; w < 4; w++) at.word[w][l] = counter[w];
         }
         philox_lanes(key, &at, &drawn);
-        philox_in_order(&drawn, in_order);
+        in_order_of_lanes(&drawn, in_order);
         size_t left = count - first;
         memcpy(out + first, in_order, (left < 4 * PHILOX_LANES ? left : 4 * PHILOX_LANES) * sizeof *out);
     }

@@ -27,8 +27,6 @@ struct philox_words {
 
 /* The words at the counters of all lanes. */
 void philox_lanes(struct philox_key key, const struct philox_words *counter, struct philox_words *out);
-/* The four words of lane 0, those of lane 1, and so on. */
-void philox_in_order(const struct philox_words *words, uint32_t out[4 * PHILOX_LANES]);
 
 /* What a key is for; it enters the derivation, so streams never overlap. */
 enum philox_use { PHILOX_INIT, PHILOX_DATA, PHILOX_DROPOUT, PHILOX_EVAL, PHILOX_VALIDATION };

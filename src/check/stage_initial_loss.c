@@ -101,6 +101,10 @@ static ch_status judge_model(struct check *check, const struct measure *m, const
 }
 
 static ch_status judge(struct check *check, const struct measure *m) {
+    if (!isfinite(m->loss))
+        return check_result(check, false,
+                            "the loss is not finite: a weight or an intermediate is not (check shapes --verbose shows "
+                            "which)");
     struct band b = band_of(check, m);
     explain(check, m, &b);
     if (!check->fresh) return judge_model(check, m, &b);

@@ -42,8 +42,21 @@ static struct leak try_position(struct bench *bench, const real *base, int posit
     return leak;
 }
 
+/* The first row of x (rows, columns) with a number that is not finite, or -1. */
+static int row_without_numbers(const real *x, int rows, int columns) {
+    for (int i = 0; i < rows * columns; i++)
+        if (!isfinite(x[i])) return i / columns;
+    return -1;
+}
+
 static ch_status judge_all(struct check *check, struct bench *bench, const real *base) {
-    int rows = bench->shard.target.view.rows;
+    int rows = bench->shard.target.view.rows,
+        bad = row_without_numbers(base, rows, ch_vocab_size(&check->model->vocab));
+    if (bad >= 0)
+        return check_result(check, false,
+                            "the logits at decoder token %d are not finite: a weight or an intermediate is not (check "
+                            "shapes --verbose shows which)",
+                            bad);
     double least = (double)INFINITY;
     for (int position = 0; position < rows; position++) {
         struct leak leak = try_position(bench, base, position);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LARGEST_LOG = 1 << 30 };
@@ -39,12 +40,10 @@ static ch_status measure_kept(const char *text, size_t length, int64_t last_step
     return CH_OK;
 }
 
+/* Asked without opening it: a pipe would wait for its other end. */
 static bool is_empty(const char *path) {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return false;
-    off_t size = lseek(descriptor, 0, SEEK_END);
-    close(descriptor);
-    return size == 0;
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
 }
 
 static ch_status cut_back(const char *path, int64_t last_step, ch_error *error) {
@@ -224,9 +223,26 @@ static ch_status refuse_log(const ch_error *why, ch_error *error) {
                 why->message);
 }
 
+/* What comes after last_step is what a dead run left, in whatever state; but a step from before it does not stand
+ * there. */
+static ch_status check_rest(struct reading *reading, const char *text, size_t length, int64_t last_step,
+                            ch_error *error) {
+    bool early = false;
+    ch_status status = CH_OK;
+    for (const char *end; status == CH_OK && (end = memchr(text, '\n', length));) {
+        size_t line = (size_t)(end - text);
+        status = keep_line(text, line, last_step, &early, error);
+        if (status == CH_OK && early) return take_line(reading, text, line, error);
+        reading->line++;
+        text = end + 1;
+        length -= line + 1;
+    }
+    return status;
+}
+
 /* Reads the lines up to last_step; *reached gets the step of the last of them. */
-static ch_status check_lines(const char *path, int64_t last_step, int64_t *reached, ch_error *error) {
-    struct reading reading = {.path = path};
+static ch_status check_lines(const char *path, int64_t last_step, log_take take, int64_t *reached, ch_error *error) {
+    struct reading reading = {.path = path, .take = take};
     char *text;
     size_t length, at = 0;
     *reached = 0;
@@ -239,15 +255,16 @@ static ch_status check_lines(const char *path, int64_t last_step, int64_t *reach
         if (reading.step <= last_step) *reached = reading.step;
         at = (size_t)(end - text) + 1;
     }
+    if (status == CH_OK) status = check_rest(&reading, text + at, length - at, last_step, error);
     mem_free(text);
     return status;
 }
 
-ch_status log_check(const char *path, int64_t last_step, int64_t sure_step, ch_error *error) {
+ch_status log_check(const char *path, int64_t last_step, int64_t sure_step, log_take take, ch_error *error) {
     ch_error why;
     int64_t reached;
     if (last_step == 0 || !run_exists(path)) return CH_OK;
-    ch_status status = check_lines(path, last_step, &reached, &why);
+    ch_status status = check_lines(path, last_step, take, &reached, &why);
     if (status == CH_OK && reached >= sure_step) return CH_OK;
     if (status == CH_NO_MEMORY) return fail_memory(error, "the log");
     if (status == CH_OK && reached)

@@ -26,14 +26,26 @@ static int64_t sure_step(const struct ch_trainer *t) {
     return t->best_step > 0 ? t->best_step : t->step > 0;
 }
 
+/* A line of the log has the numbers that write_log writes. */
+static ch_status take_signals(const struct js_value *line, int64_t step, const char *where, void *context,
+                              ch_error *error) {
+    static const char *const keys[] = {"loss", "grad_norm", "lr", "next_lr"};
+    ch_status status = CH_OK;
+    double value;
+    (void)step, (void)context;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && status == CH_OK; i++)
+        status = log_size(js_find(line, keys[i]), where, keys[i], &value, error);
+    return status;
+}
+
 /* Refuses to cut back logs that are damaged. */
 static ch_status check_logs(const struct ch_trainer *t, const char *folder, ch_error *error) {
     char path[RUN_PATH];
     ch_status status = run_path(path, folder, RUN_LOG, error);
-    if (status == CH_OK) status = log_check(path, t->step, sure_step(t), error);
+    if (status == CH_OK) status = log_check(path, t->step, sure_step(t), take_signals, error);
     if (status != CH_OK || !t->recipe.log_gradients) return status;
     status = run_path(path, folder, RUN_GRADIENTS, error);
-    return status == CH_OK ? log_check(path, t->step, sure_step(t), error) : status;
+    return status == CH_OK ? log_check(path, t->step, sure_step(t), NULL, error) : status;
 }
 
 static ch_status open_folder(struct ch_trainer *t, const char *folder, ch_error *error) {
