@@ -275,7 +275,7 @@ CH_API ch_status ch_trainer_resume(const char *run_folder, const ch_recipe *chan
                                    size_t count, ch_trainer **trainer, ch_error *error);
 /** Takes the remaining steps. In a run folder it validates on held-out examples and writes a checkpoint every
  * save-every steps and after the last, and saves the checkpoint with the lowest validation loss as the result; of the
- * checkpoints the latest and the best stay. The trainer's own model is the last step's. each may be NULL. CH_STOPPED
+ * checkpoints the latest and the best stay. Validated and saved is what ch_trainer_model gives. each may be NULL. CH_STOPPED
  * if each returned false: a checkpoint is written then, and ch_trainer_resume goes on from it. */
 CH_API ch_status ch_trainer_run(ch_trainer *trainer, ch_step_function each, void *context, ch_error *error);
 /** One step, nothing written. A loss or gradient that is not finite leaves the parameters unchanged and fails
@@ -283,7 +283,8 @@ CH_API ch_status ch_trainer_run(ch_trainer *trainer, ch_step_function each, void
 CH_API ch_status ch_trainer_step(ch_trainer *trainer, ch_step *step, ch_error *error);
 /** The recipe that it follows; lives as long as the trainer. */
 CH_API const ch_recipe *ch_trainer_recipe(const ch_trainer *trainer);
-/** The model as it is now; lives as long as the trainer, and changes with every step. */
+/** The model that training has made so far: with the recipe's average the mean of the weights over the last part of the
+ * steps, else the weights as they are now. It lives as long as the trainer, and changes with the steps. */
 CH_API const ch_model *ch_trainer_model(const ch_trainer *trainer);
 /** Where the time of steps went: one operation. */
 typedef struct ch_profile_row {

@@ -25,7 +25,7 @@ static void check_norm(double found, double expected) {
 
 static void check_line(const struct js_value *line, const ch_trainer *trainer, const real *before,
                        const ch_step *step) {
-    const struct params *params = &ch_trainer_model(trainer)->params;
+    const struct params *params = &trainer->model->params;
     const struct js_value *gradient = js_find(line, "gradient"), *update = js_find(line, "update");
     double squares = 0;
     size_t tensors = 0;
@@ -53,7 +53,7 @@ static void norms_are_those_of_gradients_and_changes(void **state) {
     size_t size;
     char *log = file_bytes(path_in(run, "gradients.jsonl"), &size), *at = log;
     ch_trainer *trainer = trainer_of(recipe, NULL);
-    const struct params *params = &ch_trainer_model(trainer)->params;
+    const struct params *params = &trainer->model->params;
     real *before = new_reals(params->block);
     bool clipped = false;
     for (int64_t s = 1; s <= 10; s++) {

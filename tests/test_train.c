@@ -402,7 +402,7 @@ static void check_trainer_file(const char *run, const char *step, const char *be
         if (strcmp(tensor->name, "rng.torch") == 0) ((struct torch_rng *)bytes)->next = next;
     }
     struct st_pair metadata[] = {
-        {"format", "clearhead trainer"}, {"schema", "1"}, {"step", step}, {"best_step", best}, {"best_loss", "2.5"}};
+        {"format", "clearhead trainer"}, {"schema", "2"}, {"step", step}, {"best_step", best}, {"best_loss", "2.5"}};
     ch_error error;
     check_ok(st_write(path, items, count, metadata, 5, &error), &error);
     check_resume(run, NULL, NULL, CH_FAILED, path, says);

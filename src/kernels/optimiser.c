@@ -18,6 +18,10 @@ VECTORISED void adam_update(real *w, real *m, real *v, const real *g, real grad_
     }
 }
 
+VECTORISED void move_towards(real *mean, const real *x, real share, size_t count) {
+    for (size_t i = 0; i < count; i++) mean[i] += share * (x[i] - mean[i]);
+}
+
 VECTORISED double sum_of_squares(const real *x, size_t count) {
     double lane[8] = {0}, total = 0;
     for (size_t i = 0; i < count / 8 * 8; i += 8)

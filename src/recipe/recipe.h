@@ -16,7 +16,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 29, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 30, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -37,7 +37,7 @@ struct ch_recipe {
     const struct ffn_variant *ffn;
     const struct attention_core *attention;
     /* training */
-    int64_t batch_size, steps, warmup, seed;
+    int64_t batch_size, steps, warmup, average, seed;
     double lr, clip;
     const struct optimizer *optimizer;
     const struct schedule *schedule;

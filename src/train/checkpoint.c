@@ -15,28 +15,41 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRAINER_SCHEMA = 1, ITEM_NAME = PARAM_NAME + 32 };
+enum { TRAINER_SCHEMA = 2, ITEM_NAME = PARAM_NAME + 32 };
 
 #define TORCH_STATE "rng.torch"
 static const int64_t torch_words = sizeof(struct torch_rng) / sizeof(uint32_t);
 
-/* ---- trainer.safetensors: the moments of each parameter, and the generator's words ---- */
+/* ---- trainer.safetensors: of each parameter the moments and, where the model is a mean, the weight; the generator's
+ * words ---- */
 
-static void moment_name(char *out, const struct ch_trainer *t, int moment, const struct param *row) {
-    snprintf(out, ITEM_NAME, "%s.%s.%s", t->recipe.optimizer->variant.name, t->recipe.optimizer->moment_names[moment],
-             row->name);
+/* The blocks that it holds, in the layout of the parameters. */
+static int blocks_of(const struct ch_trainer *t) {
+    return t->recipe.optimizer->moments + (t->result != t->model);
+}
+
+static real *block_of(const struct ch_trainer *t, int block) {
+    return block < t->recipe.optimizer->moments ? t->moment[block] : t->model->params.value;
+}
+
+static void item_name(char *out, const struct ch_trainer *t, int block, const struct param *row) {
+    const struct optimizer *optimizer = t->recipe.optimizer;
+    if (block < optimizer->moments)
+        snprintf(out, ITEM_NAME, "%s.%s.%s", optimizer->variant.name, optimizer->moment_names[block], row->name);
+    else
+        snprintf(out, ITEM_NAME, "weights.%s", row->name);
 }
 
 static size_t fill_items(const struct ch_trainer *t, struct st_item *item, char *names) {
     size_t count = 0;
-    for (int m = 0; m < t->recipe.optimizer->moments; m++)
+    for (int block = 0; block < blocks_of(t); block++)
         for (int i = 0; i < t->model->params.count; i++) {
             const struct param *row = &t->model->params.row[i];
             if (!param_is_trained(row)) continue;
             char *name = names + count * ITEM_NAME;
-            moment_name(name, t, m, row);
+            item_name(name, t, block, row);
             item[count++] = (struct st_item){
-                .name = name, .rank = row->rank, .shape = row->shape, .data = t->moment[m] + row->offset};
+                .name = name, .rank = row->rank, .shape = row->shape, .data = block_of(t, block) + row->offset};
         }
     if (t->recipe.rng->torch)
         item[count++] =
@@ -45,7 +58,7 @@ static size_t fill_items(const struct ch_trainer *t, struct st_item *item, char 
 }
 
 static ch_status save_trainer(const struct ch_trainer *t, const char *path, ch_error *error) {
-    size_t most = (size_t)t->model->params.count * (size_t)t->recipe.optimizer->moments + 1;
+    size_t most = (size_t)t->model->params.count * (size_t)blocks_of(t) + 1;
     struct st_item *item = mem_new(most, sizeof *item);
     char *names = mem_new(most, ITEM_NAME), step[24], best_step[24], best_loss[32], schema[8];
     snprintf(step, sizeof step, "%lld", (long long)t->step);
@@ -65,16 +78,16 @@ static ch_status save_trainer(const struct ch_trainer *t, const char *path, ch_e
     return status;
 }
 
-static ch_status load_moments(struct ch_trainer *t, const struct st_file *file, ch_error *error) {
-    for (int m = 0; m < t->recipe.optimizer->moments; m++)
+static ch_status load_blocks(struct ch_trainer *t, const struct st_file *file, ch_error *error) {
+    for (int block = 0; block < blocks_of(t); block++)
         for (int i = 0; i < t->model->params.count; i++) {
             const struct param *row = &t->model->params.row[i];
             const struct st_tensor *tensor;
             char name[ITEM_NAME];
             if (!param_is_trained(row)) continue;
-            moment_name(name, t, m, row);
+            item_name(name, t, block, row);
             ch_status status = st_expect(file, name, row->rank, row->shape, &tensor, error);
-            if (status == CH_OK) status = st_read(file, tensor, t->moment[m] + row->offset, error);
+            if (status == CH_OK) status = st_read(file, tensor, block_of(t, block) + row->offset, error);
             if (status != CH_OK) return status;
         }
     return CH_OK;
@@ -102,11 +115,11 @@ static bool read_number(const struct st_file *file, const char *key, long long l
 static ch_status load_step(struct ch_trainer *t, const struct st_file *file, const char *where, ch_error *error) {
     const char *format = st_metadata(file, "format"), *schema = st_metadata(file, "schema");
     const char *loss = st_metadata(file, "best_loss");
-    int64_t step;
+    int64_t step, version;
     if (!format || strcmp(format, "clearhead trainer") != 0 || !read_number(file, "step", 0, &step) ||
         !read_number(file, "best_step", -1, &t->best_step) || !loss || sscanf(loss, "%lf", &t->best_loss) != 1)
         return fail(error, CH_FAILED, "%s: expected the trainer's half of a checkpoint, with its step", where);
-    if (!schema || strcmp(schema, "1") != 0)
+    if (!read_number(file, "schema", TRAINER_SCHEMA, &version) || version != TRAINER_SCHEMA)
         return fail(error, CH_FAILED, "%s: expected schema %d, found %s", where, TRAINER_SCHEMA,
                     schema ? schema : "none");
     t->step = step;
@@ -118,7 +131,7 @@ static ch_status load_trainer(struct ch_trainer *t, const char *path, ch_error *
     ch_status status = st_open(path, &file, error);
     if (status != CH_OK) return status;
     status = load_step(t, file, path, error);
-    if (status == CH_OK) status = load_moments(t, file, error);
+    if (status == CH_OK) status = load_blocks(t, file, error);
     if (status == CH_OK && t->recipe.rng->torch) status = load_torch(t, file, path, error);
     st_close(file);
     return status;
@@ -130,8 +143,8 @@ static ch_status load_model(struct ch_trainer *t, const char *path, ch_error *er
     ch_model *saved;
     ch_status status = ch_model_open(path, 0, &saved, error);
     if (status != CH_OK) return status;
-    if (config_same(&saved->config, &t->model->config))
-        memcpy(t->model->params.value, saved->params.value, saved->params.block * sizeof(real));
+    if (config_same(&saved->config, &t->result->config))
+        memcpy(t->result->params.value, saved->params.value, saved->params.block * sizeof(real));
     else
         status = fail(error, CH_FAILED, "%s is not the model of this run's %s", path, RUN_RECIPE);
     ch_model_free(saved);
@@ -169,7 +182,7 @@ static ch_status fill_folder(const struct ch_trainer *t, const char *folder, ch_
     char path[RUN_PATH];
     ch_status status = file_make_folder(folder, error);
     if (status == CH_OK) status = run_path(path, folder, RUN_MODEL, error);
-    if (status == CH_OK) status = ch_model_save(t->model, path, error);
+    if (status == CH_OK) status = ch_model_save(t->result, path, error);
     if (status == CH_OK) status = run_path(path, folder, RUN_TRAINER, error);
     if (status == CH_OK) status = save_trainer(t, path, error);
     return status == CH_OK ? file_sync_folder(folder, error) : status;

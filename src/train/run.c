@@ -173,7 +173,7 @@ static ch_status write_log(struct ch_trainer *t, const ch_step *step, ch_error *
 static ch_status validate(struct ch_trainer *t, ch_step *step, ch_error *error) {
     if (t->held_out.count) {
         ch_evaluation result;
-        ch_status status = evaluate_forcing(t->model, t->recipe.attention, &t->held_out, t->team, &result, error);
+        ch_status status = evaluate_forcing(t->result, t->recipe.attention, &t->held_out, t->team, &result, error);
         if (status != CH_OK) return status;
         step->validation_loss = result.loss;
         if (t->best_step >= 0 && result.loss >= t->best_loss) return CH_OK;
@@ -190,7 +190,7 @@ static ch_status save_result(struct ch_trainer *t, ch_error *error) {
     ch_status status = checkpoint_save(t, error);
     if (status == CH_OK) status = run_path(result, t->folder, RUN_MODEL, error);
     if (status != CH_OK) return status;
-    if (t->best_step < 0 || t->best_step == t->step) return ch_model_save(t->model, result, error);
+    if (t->best_step < 0 || t->best_step == t->step) return ch_model_save(t->result, result, error);
     status = run_checkpoint(best, t->folder, t->best_step, error);
     if (status == CH_OK) status = ch_model_open(best, 0, &model, error);
     if (status == CH_OK) status = ch_model_save(model, result, error);

@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 #include "base/memory.h"
 #include "kernels/gemm.h"
+#include "optim/average.h"
 #include "train/evaluate.h"
 
 #include <string.h>
@@ -52,6 +53,7 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
     struct encoder_decoder_saved saved;
     memory.parameters = mem_times(model->params.block, sizeof(real));
     if (params_turn_pays(&model->params)) memory.parameters = mem_plus(memory.parameters, block);
+    if (recipe->average) memory.parameters = mem_plus(memory.parameters, mem_times(model->params.block, sizeof(real)));
     memory.gradients = mem_times(block, lanes);
     memory.moments = mem_times(block, (uint64_t)recipe->optimizer->moments);
     if (recipe->log_gradients) memory.gradients = mem_plus(memory.gradients, block); /* the parameters before a step */
@@ -93,6 +95,16 @@ static ch_status new_state(struct ch_trainer *t, ch_error *error) {
     return complete && t->chunk_norm ? CH_OK : fail_memory(error, "the optimiser's state");
 }
 
+/* The mean starts at the initial weights, which step 1 replaces. */
+static ch_status new_result(struct ch_trainer *t, ch_error *error) {
+    t->result = t->model;
+    if (!t->recipe.average) return CH_OK;
+    ch_status status = model_of_recipe(&t->recipe, &t->result, error);
+    if (status == CH_OK) status = model_allocate(t->result, error);
+    if (status == CH_OK) memcpy(t->result->params.value, t->model->params.value, t->model->params.block * sizeof(real));
+    return status;
+}
+
 /* Examples of another stream than training's, the same at every validation; never from PyTorch's generator, whose draws
  * count.
  */
@@ -127,6 +139,7 @@ static ch_status build(struct ch_trainer *t, ch_error *error) {
     if (status != CH_OK) return status;
     torch_rng_seed(&t->torch, (uint64_t)t->recipe.seed);
     status = model_fill(t->model, &t->recipe, t->recipe.rng->torch ? &t->torch : NULL, error);
+    if (status == CH_OK) status = new_result(t, error);
     if (status == CH_OK) status = new_state(t, error);
     if (status == CH_OK) status = new_shards(t, error);
     return status == CH_OK ? draw_held_out(t, error) : status;
@@ -168,6 +181,7 @@ void ch_trainer_free(ch_trainer *t) {
     examples_release(&t->examples);
     deal_free(&t->deal);
     examples_release(&t->held_out);
+    if (t->result != t->model) ch_model_free(t->result);
     ch_model_free(t->model);
     mem_free(t);
 }
@@ -177,7 +191,7 @@ const ch_recipe *ch_trainer_recipe(const ch_trainer *trainer) {
 }
 
 const ch_model *ch_trainer_model(const ch_trainer *trainer) {
-    return trainer->model;
+    return trainer->result;
 }
 
 /* ---- one step ---- */
@@ -238,14 +252,17 @@ static void reduce_chunk(int chunk, void *context) {
 struct update {
     struct ch_trainer *trainer;
     real grad_scale;
-    double lr;
+    double lr, share;
 };
 
 static void update_chunk(int chunk, void *context) {
     struct update *u = context;
     struct ch_trainer *t = u->trainer;
-    t->recipe.optimizer->update(t->model->params.value, t->moment, t->grad[0], u->grad_scale, u->lr, t->step + 1,
-                                (size_t)chunk * CHUNK, chunk_length(t, chunk));
+    size_t from = (size_t)chunk * CHUNK, length = chunk_length(t, chunk);
+    const real *value = t->model->params.value;
+    t->recipe.optimizer->update(t->model->params.value, t->moment, t->grad[0], u->grad_scale, u->lr, t->step + 1, from,
+                                length);
+    if (u->share > 0) move_towards(t->result->params.value + from, value + from, RC(u->share), length);
 }
 
 static double gradient_norm(struct ch_trainer *t) {
@@ -273,7 +290,10 @@ static double rate_of(const struct ch_trainer *t, int64_t step) {
 /* Scales the norm down to the limit; PyTorch's clip_grad_norm_ has the 1e-6. */
 static void update_parameters(struct ch_trainer *t, double norm) {
     double limit = t->recipe.clip, scale = limit > 0 ? limit / (norm + 1e-6) : 1;
-    struct update update = {.trainer = t, .grad_scale = RC(scale < 1 ? scale : 1), .lr = rate_of(t, t->step + 1)};
+    struct update update = {.trainer = t,
+                            .grad_scale = RC(scale < 1 ? scale : 1),
+                            .lr = rate_of(t, t->step + 1),
+                            .share = t->recipe.average ? average_share(t->recipe.average, t->step + 1) : 0};
     parallel_for(t->team, t->chunks, update_chunk, &update);
 }
 

@@ -11,7 +11,8 @@ enum { TRAIN_SHARDS = 4, TRAIN_LANES = 2, MOST_MOMENTS = 4 };
 
 struct ch_trainer {
     ch_recipe recipe;
-    struct ch_model *model;
+    struct ch_model *model;  /* being trained */
+    struct ch_model *result; /* what training makes: the mean of its weights; the model itself if none is kept */
     int64_t step;           /* steps taken */
     struct torch_rng torch; /* of --rng torch: state after `step` steps */
     real *moment[MOST_MOMENTS];
