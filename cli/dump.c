@@ -4,6 +4,7 @@
 #include "options.h"
 #include "output.h"
 #include "tensors.h"
+#include "words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static bool put_tensor(const ch_tensor *tensor, const double *value) {
     char shape[TENSOR_SHAPE];
     struct tensor_figures f = tensor_figures(value, tensor_count(tensor));
     tensor_shape(tensor, shape);
-    out("%s %s  mean %.6g  deviation %.6g\n", tensor->name, shape, f.mean, f.deviation);
+    out("%s %s  mean %.6g  deviation %.6g\n", tensor->name, shape, words_plain(f.mean), words_plain(f.deviation));
     return tensor_put(tensor, value);
 }
 
@@ -70,7 +71,8 @@ static bool put_line(const ch_tensors *tensors, size_t i, int name, int shape) {
     struct tensor_figures f = tensor_figures(value, tensor_count(&tensor));
     free(value);
     tensor_shape(&tensor, text);
-    return out("%-*s  %-*s  mean %11.4g  deviation %11.4g\n", name, tensor.name, shape, text, f.mean, f.deviation);
+    return out("%-*s  %-*s  mean %11.4g  deviation %11.4g\n", name, tensor.name, shape, text, words_plain(f.mean),
+               words_plain(f.deviation));
 }
 
 static bool put_list(const ch_tensors *tensors) {
