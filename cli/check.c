@@ -77,10 +77,10 @@ static void put_heading(const struct job *job, const ch_model_info *info) {
     int threads = threads_of(job, &build);
     out("clearhead %s, %s, %s (D %d, H %d, F %d, L %d, V %d, dropout %g, %s parameters), seed %s, %s, %s attention, "
         "%s %s, %d thread%s\n",
-        build.version, job->task_known ? option(job, "task") : "task unknown", job->model ? job->path : "fresh weights",
-        info->d_model, info->heads, info->d_ff, info->layers, info->vocab_size, info->dropout, parameters,
-        option(job, "seed"), option(job, "rng"), option(job, "attention"), build.gemm, build.real, threads,
-        words_plural((uint64_t)threads));
+        build.version, job->task_known ? option(job, "task") : "task unknown",
+        job->model ? words_shown(job->path).text : "fresh weights", info->d_model, info->heads, info->d_ff,
+        info->layers, info->vocab_size, info->dropout, parameters, option(job, "seed"), option(job, "rng"),
+        option(job, "attention"), build.gemm, build.real, threads, words_plural((uint64_t)threads));
 }
 
 /* The options that are not as they are when nobody says anything. */
@@ -90,7 +90,8 @@ static void put_options(const struct job *job) {
     for (size_t i = 0; (row = ch_recipe_option(i)); i++) {
         const char *value = option(job, row->name);
         if (strcmp(value, row->default_value) == 0) continue;
-        out("%s --%s%s%s", any ? "" : "options:", row->name, row->value ? " " : "", row->value ? value : "");
+        out("%s --%s%s%s", any ? "" : "options:", row->name, row->value ? " " : "",
+            row->value ? words_shown(value).text : "");
         any = true;
     }
     if (any) out("\n");

@@ -3,6 +3,7 @@
 #include "options.h"
 #include "output.h"
 #include "tensors.h"
+#include "words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ enum { MATCHES = CH_MATCH_ONLY_B + 1 };
 /* Both files, what came of them, and how many rows there are of each kind. */
 struct comparison {
     const char *path_a, *path_b;
+    struct words_shown shown_a, shown_b; /* the paths, for a person */
     ch_tensors *a, *b;
     double tolerance;
     ch_comparison *row;
@@ -49,10 +51,11 @@ static bool put_difference(const struct comparison *c, const char *what, const c
     tensor_shape(&a, shape_a);
     tensor_shape(&b, shape_b);
     if (row->match == CH_MATCH_SHAPE)
-        return out("%s%s: shape %s in %s, %s in %s\n", what, row->name, shape_a, c->path_a, shape_b, c->path_b);
+        return out("%s%s: shape %s in %s, %s in %s\n", what, row->name, shape_a, c->shown_a.text, shape_b,
+                   c->shown_b.text);
     tensor_index(&a, row->element, index);
-    return out("%s%s %s: worst at %s: %.9g in %s, %.9g in %s: %.3g apart\n", what, row->name, shape_a, index, row->a,
-               c->path_a, row->b, c->path_b, row->worst);
+    return out("%s%s %s: worst at %s: %.9g in %s, %.9g in %s: %.3g apart\n", what, row->name, shape_a, index,
+               words_plain(row->a), c->shown_a.text, words_plain(row->b), c->shown_b.text, row->worst);
 }
 
 static bool put_row(const struct comparison *c, const ch_comparison *row) {
@@ -64,9 +67,9 @@ static bool put_row(const struct comparison *c, const ch_comparison *row) {
     case CH_MATCH_SHAPE:
         return put_difference(c, "shape      ", row);
     case CH_MATCH_ONLY_A:
-        return out("only in %s: %s\n", c->path_a, row->name);
+        return out("only in %s: %s\n", c->shown_a.text, row->name);
     case CH_MATCH_ONLY_B:
-        return out("only in %s: %s\n", c->path_b, row->name);
+        return out("only in %s: %s\n", c->shown_b.text, row->name);
     }
     return true;
 }
@@ -87,7 +90,7 @@ static bool put_text(const struct comparison *c, bool all) {
             if (!put_row(c, &c->row[i])) return false;
     }
     if (c->first && !is_ordered(c))
-        out("neither file states its order of computation; in the order of %s:\n", c->path_a);
+        out("neither file states its order of computation; in the order of %s:\n", c->shown_a.text);
     if (c->first) put_difference(c, "first difference: ", c->first);
     return put_counts(c) && out_flush();
 }
@@ -151,6 +154,8 @@ static int run(const struct arguments *arguments) {
     if (!tolerance_of(arguments, &c.tolerance)) return EXIT_USAGE;
     c.path_a = arguments->words[0];
     c.path_b = arguments->words[1];
+    c.shown_a = words_shown(c.path_a);
+    c.shown_b = words_shown(c.path_b);
     int code = compare(arguments, &c);
     ch_comparison_free(c.row);
     ch_tensors_free(c.a);

@@ -4,6 +4,7 @@
 #include "options.h"
 #include "output.h"
 #include "tensors.h"
+#include "words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static bool put_tensor(const ch_tensor *tensor, const double *value) {
     char shape[TENSOR_SHAPE];
     struct tensor_figures f = tensor_figures(value, tensor_count(tensor));
     tensor_shape(tensor, shape);
-    out("%s %s  mean %.6g  deviation %.6g\n", tensor->name, shape, f.mean, f.deviation);
+    out("%s %s  mean %.6g  deviation %.6g\n", tensor->name, shape, words_plain(f.mean), words_plain(f.deviation));
     return tensor_put(tensor, value);
 }
 
@@ -70,7 +71,8 @@ static bool put_line(const ch_tensors *tensors, size_t i, int name, int shape) {
     struct tensor_figures f = tensor_figures(value, tensor_count(&tensor));
     free(value);
     tensor_shape(&tensor, text);
-    return out("%-*s  %-*s  mean %11.4g  deviation %11.4g\n", name, tensor.name, shape, text, f.mean, f.deviation);
+    return out("%-*s  %-*s  mean %11.4g  deviation %11.4g\n", name, tensor.name, shape, text, words_plain(f.mean),
+               words_plain(f.deviation));
 }
 
 static bool put_list(const ch_tensors *tensors) {
@@ -205,9 +207,10 @@ const struct command command_dump = {
     .about = MODEL_ABOUT
     "Without --out and --show it lists name, shape, mean and deviation, in the order of computation. Rows\n"
     "are (N, C), a row for each real token; scores (before masking) and weights are (H, T, S). Dropout is\n"
-    "off. tools/dump_lesson.py writes the same for the lesson's model in PyTorch; `clearhead compare`\n"
-    "says where two dumps part ways. The file states the order of computation by its metadata key \"order\":\n"
-    "the tensors' names, a line each.\n",
+    "off. Gradients, in the order of backward, have the shape of what they belong to: grad.<site> of every\n"
+    "intermediate, the maps too, and grad.<parameter>. tools/dump_lesson.py writes the same for the\n"
+    "lesson's model in PyTorch; `clearhead compare` says where two dumps part ways. The file states the order\n"
+    "of computation by its metadata key \"order\": the tensors' names, a line each.\n",
     .example = "clearhead dump runs/reverse --source \"7 2 9 0 4 6\"\n"
                "clearhead dump runs/reverse --source \"7 2 9 0 4 6\" --show dec.1.cross_attn.weights\n"
                "clearhead dump runs/reverse --source \"3 1 4\" --target \"4 1 3\" --backward --out t.safetensors",

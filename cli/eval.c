@@ -3,6 +3,7 @@
 #include "model.h"
 #include "options.h"
 #include "output.h"
+#include "words.h"
 
 #include <inttypes.h>
 
@@ -11,8 +12,8 @@ static bool put(const struct arguments *arguments, const ch_evaluation *e) {
         return out_json(json_pack("{s:o, s:o, s:I, s:I}", "loss", json_number(e->loss), "token_accuracy",
                                   json_number(e->token_accuracy), "exact", (json_int_t)e->exact, "total",
                                   (json_int_t)e->total));
-    return out("loss %.4f\ntoken accuracy %.2f %%\nexact %" PRId64 "/%" PRId64 "\n", e->loss, 100.0 * e->token_accuracy,
-               e->exact, e->total);
+    return out("loss %.4f\ntoken accuracy %.2f %%\nexact %" PRId64 "/%" PRId64 "\n", words_plain(e->loss),
+               100.0 * e->token_accuracy, e->exact, e->total);
 }
 
 static int evaluate(const struct arguments *arguments, const ch_model *model, ch_recipe *recipe) {

@@ -47,7 +47,7 @@ static int clearest_head(const struct view *view) {
 static bool put_head(const struct view *view, int head) {
     ch_alignment a = ch_attention_alignment(view->attention, view->layer, head);
     return out("layer %d, head %d: %s (anti-diagonal %.2f, diagonal %.2f, entropy %.2f of %.2f uniform)\n", view->layer,
-               head, a.verdict, a.anti_diagonal, a.diagonal, a.entropy, a.uniform_entropy);
+               head, a.verdict, words_plain(a.anti_diagonal), words_plain(a.diagonal), a.entropy, a.uniform_entropy);
 }
 
 static bool put_clearest(const struct view *view) {
@@ -56,9 +56,9 @@ static bool put_clearest(const struct view *view) {
     bool copying = a.diagonal > a.anti_diagonal;
     return out("alignment: %s: layer %d, head %d puts %.2f of its mass on the %s (%s %.2f), entropy %.2f against %.2f "
                "for uniform\n",
-               a.verdict, layer, head, copying ? a.diagonal : a.anti_diagonal, copying ? "diagonal" : "anti-diagonal",
-               copying ? "anti-diagonal" : "diagonal", copying ? a.anti_diagonal : a.diagonal, a.entropy,
-               a.uniform_entropy);
+               a.verdict, layer, head, words_plain(copying ? a.diagonal : a.anti_diagonal),
+               copying ? "diagonal" : "anti-diagonal", copying ? "anti-diagonal" : "diagonal",
+               words_plain(copying ? a.anti_diagonal : a.diagonal), a.entropy, a.uniform_entropy);
 }
 
 static bool put_alignment(const struct view *view) {

@@ -1,5 +1,6 @@
 #include "output.h"
 #include "command.h"
+#include "words.h"
 
 #include <errno.h>
 #include <math.h>
@@ -85,8 +86,7 @@ static void put_line(const char *prefix, const char *format, va_list list) {
     char text[2048];
     int length = vsnprintf(text, sizeof text, format, list);
     if (length < 0) return;
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+    words_clean(text);
     fprintf(stderr, "%s%s\n", prefix, text);
 }
 

@@ -1,6 +1,7 @@
 #include "tensors.h"
 #include "output.h"
 #include "terminal.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -73,6 +74,7 @@ struct style {
 };
 
 static int print(char *out, size_t size, const struct style *style, double x) {
+    x = words_plain(x);
     return style->scientific ? snprintf(out, size, "%.4e", x) : snprintf(out, size, "%.5f", x);
 }
 

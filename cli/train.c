@@ -50,8 +50,8 @@ static bool put_step(const ch_step *step, bool json) {
                                   json_number(step->grad_norm), "lr", json_number(step->lr), "next_lr",
                                   json_number(step->next_lr), "validation_loss", json_number(step->validation_loss),
                                   "seconds", json_number(step->seconds)));
-    return out("step %5" PRId64 "  loss %.4f  grad_norm %.2f  lr %.2e\n", step->step, step->loss, step->grad_norm,
-               step->next_lr);
+    return out("step %5" PRId64 "  loss %.4f  grad_norm %.2f  lr %.2e\n", step->step, words_plain(step->loss),
+               words_plain(step->grad_norm), step->next_lr);
 }
 
 static void draw_progress(struct run *run, const ch_step *step) {
@@ -59,7 +59,7 @@ static void draw_progress(struct run *run, const ch_step *step) {
     char left[WORDS];
     words_time(taken / done * (double)(step->steps - step->step), left);
     progress_draw(&run->progress, "step %" PRId64 " of %" PRId64 "  %3.0f %%  loss %.4f  %s left", step->step,
-                  step->steps, 100.0 * (double)step->step / (double)step->steps, step->loss, left);
+                  step->steps, 100.0 * (double)step->step / (double)step->steps, words_plain(step->loss), left);
 }
 
 static bool each_step(const ch_step *step, void *context) {

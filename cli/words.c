@@ -2,8 +2,41 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Bytes of the character that starts here, or 0 if a terminal must not see it. */
+static size_t printable(const unsigned char *s) {
+    static const uint32_t least[] = {0, ' ', 0xa0, 0x800, 0x10000};
+    size_t bytes = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+    uint32_t point = bytes < 2 ? s[0] : s[0] & (0x7fu >> bytes);
+    for (size_t i = 1; i < bytes; i++) {
+        if (s[i] >> 6 != 2) return 0;
+        point = point << 6 | (s[i] & 0x3fu);
+    }
+    bool none = bytes == 0 || point < least[bytes] || point == 0x7f || point > 0x10ffff || point >> 11 == 0x1b;
+    return none ? 0 : bytes;
+}
+
+void words_clean(char *text) {
+    for (char *c = text; *c;) {
+        size_t bytes = printable((const unsigned char *)c);
+        if (bytes == 0) *c = '?';
+        c += bytes ? bytes : 1;
+    }
+}
+
+struct words_shown words_shown(const char *text) {
+    struct words_shown shown;
+    snprintf(shown.text, sizeof shown.text, "%s", text);
+    words_clean(shown.text);
+    return shown;
+}
+
+double words_plain(double x) {
+    return isnan(x) ? fabs(x) : x;
+}
 
 void words_count(int64_t n, char out[WORDS]) {
     char digits[WORDS];
@@ -25,6 +58,7 @@ void words_bytes(int64_t bytes, char out[WORDS]) {
 }
 
 void words_number(double x, int digits, char out[WORDS]) {
+    x = words_plain(x);
     if (fabs(x) < 1e6)
         snprintf(out, WORDS, "%.*f", digits, x);
     else

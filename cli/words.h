@@ -5,7 +5,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WORDS = 32 }; /* bytes that each of the texts below fits in */
+enum { WORDS = 32, SHOWN = 4096 }; /* bytes that a number's text fits in, and a shown one is cut to */
+
+/* In place: "?" for every byte that a terminal must not see, those of control characters and of what is no UTF-8. */
+void words_clean(char *text);
+/* A name or a path from outside, cleaned for standard output. */
+struct words_shown {
+    char text[SHOWN];
+};
+struct words_shown words_shown(const char *text);
+
+/* x for printf, which would write the sign of a NaN. */
+double words_plain(double x);
 
 /* "235,981" */
 void words_count(int64_t n, char out[WORDS]);

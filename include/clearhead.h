@@ -434,12 +434,13 @@ typedef struct ch_tensors ch_tensors;
 /** What to dump; all zero: the usual pass, forward. */
 typedef struct ch_dump_options {
     bool explicit_core; /**< attention that materialises scores and weights, rather than the fused core */
-    bool backward;      /**< gradients too: "grad.<site>" of every intermediate that has rows, "grad.<parameter>" */
+    bool backward;      /**< gradients too: "grad.<site>" of every intermediate and "grad.<parameter>" */
 } ch_dump_options;
 
 /** Every named intermediate of one pass with dropout off, in the order of computation: rows as (N, C), scores and
  * weights as (H, T, S). The decoder reads SOS and the target and predicts the target and EOS; the pass's mean loss is
- * the tensor "loss". options may be NULL. */
+ * the tensor "loss". A gradient has the shape of what it belongs to; that of scores is 0 where a key is hidden, that of
+ * weights (which only their product with the values makes) is not. options may be NULL. */
 CH_API ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target, const ch_dump_options *options,
                          ch_tensors **tensors, ch_error *error);
 /** Any .safetensors file whose tensors are floating-point numbers. They come in the order of computation if the file

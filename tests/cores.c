@@ -271,7 +271,7 @@ static void check_map_times_values(struct figure *figure, const struct problem *
 
 /* ---- all checks of one problem ---- */
 
-static struct { struct figure out, dq, dk, dv, map, values; } figures;
+static struct { struct figure out, dq, dk, dv, map, values, gradients; } figures;
 
 void check_maps(const struct attention_core *core, const struct problem *p, const struct result *r) {
     const struct scores *s = &p->scores;
@@ -288,6 +288,51 @@ void check_maps(const struct attention_core *core, const struct problem *p, cons
     check_canaries(r);
 }
 
+/* A row's gradients of weights (dp) and scores (dx) say what the core itself gave: sum p dp = dout . out, and
+ * scale * dx k = dq. Hidden entries of dx are exactly 0. */
+static void check_gradient_row(const struct problem *p, const struct result *r, const real *weights, const real *dp,
+                               const real *dx, int b, int h, int i) {
+    const struct scores *s = &p->scores;
+    int query = s->query->offset[b] + i, keys = s->key->length[b];
+    double mean = 0, expected = 0;
+    for (int j = 0; j < keys; j++) mean += (double)weights[j] * (double)dp[j];
+    for (int d = 0; d < s->d_head; d++) {
+        int at = query * p->ldo + h * s->d_head + d;
+        expected += (double)p->dout[at] * (double)r->out[at];
+    }
+    figure_check(&figures.gradients, &(real){(real)mean}, &(real){(real)expected}, 1);
+    for (int d = 0; d < s->d_head; d++) {
+        double sum = 0;
+        for (int j = 0; j < keys; j++)
+            sum += (double)dx[j] * (double)p->k[(s->key->offset[b] + j) * p->ldk + s->kv_of_head[h] * s->d_head + d];
+        real dq = (real)(sum * (double)s->scale);
+        figure_check(&figures.gradients, &dq, r->dq + query * p->ldq + h * s->d_head + d, 1);
+    }
+    for (int j = 0; j < keys; j++)
+        if (is_hidden(s, b, i, j)) assert_true(dx[j] == 0);
+}
+
+/* The gradients of the maps, which no core keeps. */
+static void check_map_gradients(const struct attention_core *core, const struct problem *p, const struct result *r) {
+    const struct scores *s = &p->scores;
+    for (int b = 0; b < s->query->sequences; b++)
+        for (int h = 0; h < s->heads; h++) {
+            size_t keys = (size_t)s->key->length[b], count = (size_t)s->query->length[b] * keys;
+            real *map = new_reals(count), *dp = new_filled(count + 1, canary), *dx = new_filled(count + 1, canary);
+            real *scratch = new_filled(keys + 1, canary);
+            core->map(map, r->scratch, s, r->saved, b, h, p->q, p->ldq, p->k, p->ldk);
+            attention_weights_gradient(dp, scratch, s, b, h, p->dout, p->v, p->ldv);
+            memcpy(dx, dp, count * sizeof *dx);
+            attention_scores_gradient(dx, scratch, s, b, map);
+            assert_true(dp[count] == canary && dx[count] == canary && scratch[keys] == canary);
+            for (int i = 0; i < s->query->length[b]; i++) {
+                size_t row = (size_t)i * keys;
+                check_gradient_row(p, r, map + row, dp + row, dx + row, b, h, i);
+            }
+            free(map), free(dp), free(dx), free(scratch);
+        }
+}
+
 void check_problem(const struct problem *p) {
     const struct scores *s = &p->scores;
     struct result reference = run_core(&attention_explicit, p);
@@ -299,6 +344,7 @@ void check_problem(const struct problem *p) {
         figure_check(&figures.dk, r.dk, reference.dk, (size_t)s->key->rows * (size_t)p->ldk);
         figure_check(&figures.dv, r.dv, reference.dv, (size_t)s->key->rows * (size_t)p->ldv);
         check_maps(core, p, &r);
+        check_map_gradients(core, p, &r);
         result_free(&r);
     }
     result_free(&reference);
@@ -312,6 +358,7 @@ int start_figures(void **state) {
     figures.dv = (struct figure){"dv", 84 * epsilon, 0};
     figures.map = (struct figure){"map against the definition", 8.4 * epsilon, 0};
     figures.values = (struct figure){"map times V against out", 84 * epsilon, 0};
+    figures.gradients = (struct figure){"gradients of maps against dq and out", 84 * epsilon, 0};
     return 0;
 }
 
@@ -323,5 +370,6 @@ int show_figures(void **state) {
     figure_show(&figures.dv);
     figure_show(&figures.map);
     figure_show(&figures.values);
+    figure_show(&figures.gradients);
     return 0;
 }

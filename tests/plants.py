@@ -28,7 +28,8 @@ SOURCE, TARGET = [3, 1, 4, 1], [1, 4, 1]  # four tokens read on both sides, so t
 
 # ---- the lesson's parts, each with room for a mistake ---------------------------------------------------------
 
-def attention(scale=True, axis=-1, split=lesson.MultiHeadAttention.split, merge=lambda heads: heads.transpose(1, 2)):
+def attention(scale=True, softmax=lambda scores: torch.softmax(scores, dim=-1), split=lesson.MultiHeadAttention.split,
+              used=lambda weights: weights, merge=lambda heads: heads.transpose(1, 2)):
     def forward(self, q, k, v, mask=None):
         query, key = self.record("query", self.W_q(q)), self.record("key", self.W_k(k))
         value = self.record("value", self.W_v(v))
@@ -36,10 +37,22 @@ def attention(scale=True, axis=-1, split=lesson.MultiHeadAttention.split, merge=
         self.record("scores", scores)
         if mask is not None:
             scores = scores.masked_fill(~mask, -1e9)
-        weights = self.record("weights", torch.softmax(scores, dim=axis))
-        heads = merge(weights @ split(self, value)).reshape(*q.shape[:2], self.d_model)
+        weights = self.record("weights", softmax(scores))
+        heads = merge(used(weights) @ split(self, value)).reshape(*q.shape[:2], self.d_model)
         return self.record("out", self.W_o(self.record("heads", heads))), weights
     return mock.patch.object(lesson.MultiHeadAttention, "forward", forward)
+
+
+class SoftmaxNoMean(torch.autograd.Function):
+    """A softmax whose backward was written by hand, and forgets what the row's sum does."""
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(y := torch.softmax(x, dim=-1))
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        return ctx.saved_tensors[0] * dy
 
 
 def encoder_layer(forward):
@@ -110,7 +123,7 @@ PLANTS = [
     ("keys and values exchanged", "enc.0.attn.key", exchange_keys_and_values),
     ("scores without 1 / sqrt(Dh)", "enc.0.attn.scores", attention(scale=False)),
     ("heads split without moving the axis", "enc.0.attn.scores", attention(split=unsplit)),
-    ("softmax over the queries", "enc.0.attn.weights", attention(axis=-2)),
+    ("softmax over the queries", "enc.0.attn.weights", attention(softmax=lambda scores: torch.softmax(scores, dim=-2))),
     ("heads joined without moving the axis back", "enc.0.attn.heads", attention(merge=lambda heads: heads)),
     ("no residual", "enc.0.n1.out", encoder_layer(no_residual)),
     ("epsilon 1e-3 in the norms", "enc.0.n1.out", wide_epsilon),
@@ -122,6 +135,8 @@ PLANTS = [
     ("loss summed, not averaged", "loss",
      part(dump_lesson.F, "cross_entropy", lambda logits, labels:
           torch.nn.functional.nll_loss(logits.log_softmax(-1), labels, reduction="sum"))),
+    ("weights cut off from the gradient", "grad.dec.0.cross_attn.weights", attention(used=torch.Tensor.detach)),
+    ("softmax's backward without the mean", "grad.dec.0.cross_attn.scores", attention(softmax=SoftmaxNoMean.apply)),
     ("memory cut off from the gradient", "grad.memory", cross(lambda x, memory: (x, memory.detach(), memory.detach()))),
 ]
 

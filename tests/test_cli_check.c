@@ -145,8 +145,8 @@ static void dump_lists(void **state) {
     holds(last.out, "\nlogits                    (4, 13)    mean ");
     assert_int_equal(run("\"$C\" dump \"$M\" --source '3 1 4' --backward --json"), 0);
     json_t *object = parse_output(), *list = json_object_get(object, "tensors");
-    assert_int_equal(json_array_size(list), 109);
-    assert_string_equal(text(json_array_get(list, 108), "name"), "grad.generator.bias");
+    assert_int_equal(json_array_size(list), 115);
+    assert_string_equal(text(json_array_get(list, 114), "name"), "grad.generator.bias");
     json_decref(object);
 }
 
@@ -228,7 +228,7 @@ static void compare_differences(void **state) {
     holds(last.out, ", 19 have different shapes, 0 are missing\n");
     assert_int_equal(two_dumps("--source '3 1 4'", "--source '3 1 4' --backward", ""), 1);
     holds(last.out, "only in b.safetensors: grad.logits\n");
-    holds(last.out, "0 differ, 0 have different shapes, 74 are missing\n");
+    holds(last.out, "0 differ, 0 have different shapes, 80 are missing\n");
     lacks(last.out, "first difference");
     assert_int_equal(two_dumps("--source '3 1 4' --target '4 1 3'", "--source '3 1 4' --target '4 1 3'", ""), 0);
     lacks(last.out, "order");
@@ -292,6 +292,50 @@ static void compare_without_order(void **state) {
     report = parse_output();
     assert_true(json_is_true(json_object_get(report, "ordered")));
     json_decref(report);
+}
+
+/* What stands in a path or a file reaches no terminal as a control character, and JSON stays JSON. */
+static void names_are_cleaned(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *shown; /* for the shell's printf, and as it is printed */
+        bool words;               /* it is UTF-8 */
+    } paths[] = {
+        {"x\\033[31m", "x?[31m", true},         {"x\\nfirst", "x?first", true},
+        {"x\\302\\23331m", "x?\?31m", true},    {"x\\377\\342\\202", "x?\?\?", false},
+        {"caf\\303\\251", "caf\303\251", true},
+    };
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        char script[512], says[128];
+        snprintf(
+            script, sizeof script,
+            "cd \"$D\" && f=\"$(printf '%s')\" && cp \"$M\" \"$f\" && \"$C\" dump \"$M\" --source 3 --out a.st 2>&1 && "
+            "\"$C\" compare \"$f\" a.st; \"$C\" compare \"$f\" a.st --json >&2; rm \"$f\"; "
+            "\"$C\" check masking --model \"$f\" --task reverse 2>&1; rm a.st",
+            paths[i].name);
+        run(script);
+        snprintf(says, sizeof says, "only in %s: ", paths[i].shown);
+        holds(last.out, says);
+        snprintf(says, sizeof says, "%s: No such file", paths[i].shown);
+        holds(last.out, says);
+        for (const char *c = last.out; *c; c++)
+            if (((unsigned char)*c < ' ' && *c != '\n') || *c == 0x7f) fail_msg("a control character in %s", last.out);
+        json_t *report = json_loads(last.err, 0, NULL);
+        assert_non_null(report);
+        assert_int_equal(json_is_string(json_object_get(report, "a")), paths[i].words);
+        json_decref(report);
+    }
+}
+
+/* A NaN has no sign that would mean something. */
+static void nan_is_nan(void **state) {
+    (void)state;
+    run("cd \"$D\"; for x in '300\\377' '200\\077'; do printf '\\066\\0\\0\\0\\0\\0\\0\\0"
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}\\0\\0\\'\"$x\" >\"${x%%\\\\*}.st\"; done; "
+        "\"$C\" compare 300.st 200.st; \"$C\" compare 200.st 300.st; rm *.st");
+    holds(last.out, "first difference: a (1): worst at (0): nan in 300.st, ");
+    holds(last.out, ", nan in 300.st: inf apart");
+    lacks(last.out, "-nan");
 }
 
 /* ---- wrong usage, and files that are none --------------------------------------------------------- */
@@ -388,7 +432,8 @@ int main(void) {
         cmocka_unit_test(dump_decodes),        cmocka_unit_test(compare_differences),
         cmocka_unit_test(compare_as_json),     cmocka_unit_test(wrong_usage),
         cmocka_unit_test(output_fails),        cmocka_unit_test(compare_without_order),
-        cmocka_unit_test(compare_counts_one),
+        cmocka_unit_test(compare_counts_one),  cmocka_unit_test(names_are_cleaned),
+        cmocka_unit_test(nan_is_nan),
     };
     return cmocka_run_group_tests_name("check, dump and compare", tests, set_up, tear_down);
 }

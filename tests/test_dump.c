@@ -6,6 +6,7 @@
 #include "inspect/tensors.h"
 #include "models.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,156 @@ static void backward_changes_nothing(void **state) {
     ch_tensors_free(both);
     ch_model_free(model);
 }
+
+/* ---- gradients of the maps ------------------------------------------------------------------------ */
+
+/* Forward and backward: whatever the pass shows has a gradient of its shape, or the dump would have a hole. */
+static void every_site_has_a_gradient(void **state) {
+    (void)state;
+    ch_model *model = open_model(TINY);
+    ch_tensors *all = dump_of(model, false, true);
+    size_t sites = 0;
+    for (; strcmp(all->item[sites].name, "loss") != 0; sites++) {
+        char name[128];
+        snprintf(name, sizeof name, "grad.%s", all->item[sites].name);
+        const struct named_tensor *gradient = tensors_find(all, name);
+        if (!gradient) fail_msg("%s is missing", name);
+        assert_int_equal(gradient->rank, all->item[sites].rank);
+        assert_memory_equal(gradient->shape, all->item[sites].shape, (size_t)gradient->rank * sizeof *gradient->shape);
+    }
+    assert_true(sites > 30);
+    ch_tensors_free(all);
+    ch_model_free(model);
+}
+
+/* What a dump holds of one attention. */
+struct seen {
+    const char *layer;
+    bool causal;
+    int heads, d_head, queries, keys;
+    const real *key, *value, *scores, *weights;
+    const real *d_heads, *d_weights, *d_scores, *d_query;
+};
+
+static const real *numbers_of(const ch_tensors *tensors, const char *prefix, const char *layer, const char *site) {
+    char name[128];
+    snprintf(name, sizeof name, "%s%s.%s", prefix, layer, site);
+    const struct named_tensor *tensor = tensors_find(tensors, name);
+    if (!tensor) fail_msg("%s is missing", name);
+    return tensor->value;
+}
+
+static struct seen see(const ch_tensors *tensors, const char *layer, bool causal) {
+    char name[128];
+    snprintf(name, sizeof name, "%s.weights", layer);
+    const int64_t *shape = tensors_find(tensors, name)->shape;
+    return (struct seen){.layer = layer,
+                         .causal = causal,
+                         .heads = (int)shape[0],
+                         .d_head = 32 / (int)shape[0],
+                         .queries = (int)shape[1],
+                         .keys = (int)shape[2],
+                         .key = numbers_of(tensors, "", layer, "key"),
+                         .value = numbers_of(tensors, "", layer, "value"),
+                         .scores = numbers_of(tensors, "", layer, "scores"),
+                         .weights = numbers_of(tensors, "", layer, "weights"),
+                         .d_heads = numbers_of(tensors, "grad.", layer, "heads"),
+                         .d_weights = numbers_of(tensors, "grad.", layer, "weights"),
+                         .d_scores = numbers_of(tensors, "grad.", layer, "scores"),
+                         .d_query = numbers_of(tensors, "grad.", layer, "query")};
+}
+
+/* Query i's share of the loss, to first order: dheads . (weights V). */
+static double share_of_weights(const struct seen *s, int h, int i, const double *weights) {
+    int width = s->heads * s->d_head;
+    double sum = 0;
+    for (int j = 0; j < s->keys; j++)
+        for (int d = h * s->d_head; d < (h + 1) * s->d_head; d++)
+            sum += weights[j] * (double)s->d_heads[i * width + d] * (double)s->value[j * width + d];
+    return sum;
+}
+
+static double share_of_scores(const struct seen *s, int h, int i, const double *scores) {
+    int visible = s->causal && i + 1 < s->keys ? i + 1 : s->keys;
+    double weights[32] = {0}, most = scores[0], sum = 0;
+    for (int j = 0; j < visible; j++) most = fmax(most, scores[j]);
+    for (int j = 0; j < visible; j++) sum += weights[j] = exp(scores[j] - most);
+    for (int j = 0; j < visible; j++) weights[j] /= sum;
+    return share_of_weights(s, h, i, weights);
+}
+
+static void check_gradient(const struct seen *s, const char *what, double found, double expected) {
+    double allowed = IN_DOUBLE ? 1e-7 : tolerance;
+    if (!(fabs(found - expected) <= allowed * fmax(1, fabs(expected))))
+        fail_msg("%s.%s: %.9g, expected %.9g", s->layer, what, found, expected);
+}
+
+/* A row's gradients against central differences of its share of the loss. */
+static void check_differences(const struct seen *s, const char *what, int h, int i, const real *x, const real *gradient,
+                              double (*share)(const struct seen *, int, int, const double *)) {
+    static const double step = 1e-5;
+    double row[32];
+    for (int j = 0; j < s->keys; j++) row[j] = (double)x[(h * s->queries + i) * s->keys + j];
+    for (int j = 0; j < s->keys; j++) {
+        double before = row[j];
+        row[j] = before + step;
+        double up = share(s, h, i, row);
+        row[j] = before - step;
+        double expected = (up - share(s, h, i, row)) / (2 * step);
+        row[j] = before;
+        check_gradient(s, what, (double)gradient[(h * s->queries + i) * s->keys + j], expected);
+    }
+}
+
+/* dq_i = scale sum_j dscores_ij k_j: what the core itself made of gradients that it never shows. */
+static void check_query(const struct seen *s, int h, int i) {
+    int width = s->heads * s->d_head;
+    for (int d = h * s->d_head; d < (h + 1) * s->d_head; d++) {
+        double sum = 0;
+        for (int j = 0; j < s->keys; j++)
+            sum += (double)s->d_scores[(h * s->queries + i) * s->keys + j] * (double)s->key[j * width + d];
+        check_gradient(s, "query", (double)s->d_query[i * width + d], sum / sqrt(s->d_head));
+    }
+}
+
+static double check_attention(const ch_tensors *tensors, const char *layer, bool causal) {
+    struct seen s = see(tensors, layer, causal);
+    double largest = 0;
+    for (int h = 0; h < s.heads; h++)
+        for (int i = 0; i < s.queries; i++) {
+            const real *d_scores = s.d_scores + (h * s.queries + i) * s.keys;
+            check_differences(&s, "weights", h, i, s.weights, s.d_weights, share_of_weights);
+            check_differences(&s, "scores", h, i, s.scores, s.d_scores, share_of_scores);
+            check_query(&s, h, i);
+            for (int j = i + 1; causal && j < s.keys; j++) assert_true(d_scores[j] == 0);
+            for (int j = 0; j < s.keys; j++) largest = fmax(largest, fabs((double)d_scores[j]));
+        }
+    return largest;
+}
+
+static void maps_have_gradients(void **state) {
+    (void)state;
+    static const int tokens[] = {7, 2, 9, 0, 4, 6, 6, 1, 3, 5, 8, 2};
+    static const size_t sources[] = {1, 2, 4, 12}, targets[] = {0, 3, 12, 7};
+    ch_model *model = open_model(TINY);
+    for (size_t i = 0; i < 2 * 4 * 4; i++) {
+        const ch_dump_options options = {.explicit_core = i & 1, .backward = true};
+        ch_sequence read = {tokens, sources[i / 2 % 4]}, predict = {tokens, targets[i / 8]};
+        ch_tensors *tensors;
+        ch_error error;
+        check_ok(ch_dump(model, read, predict, &options, &tensors, &error), &error);
+        double largest = check_attention(tensors, "enc.0.attn", false);
+        largest = fmax(largest, check_attention(tensors, "dec.0.self_attn", true));
+        largest = fmax(largest, check_attention(tensors, "dec.0.cross_attn", false));
+        assert_true(read.length == 1 || largest > 1e-3); /* or small numbers would agree with whatever is small */
+        /* a lone key has all the weight whatever its score; the fused core has it to rounding */
+        if (options.explicit_core && read.length == 1 && predict.length == 0) assert_true(largest == 0);
+        ch_tensors_free(tensors);
+    }
+    ch_model_free(model);
+}
+
+/* ---- what cannot be dumped ------------------------------------------------------------------------ */
 
 static void bad_dumps(void **state) {
     (void)state;
@@ -395,6 +546,8 @@ int main(void) {
         cmocka_unit_test(fused_equals_pytorch),
         cmocka_unit_test(explicit_equals_pytorch),
         cmocka_unit_test(backward_changes_nothing),
+        cmocka_unit_test(every_site_has_a_gradient),
+        cmocka_unit_test(maps_have_gradients),
         cmocka_unit_test(bad_dumps),
         cmocka_unit_test(plants_are_named),
         cmocka_unit_test(worst_element),

@@ -209,7 +209,7 @@ static void see_map(void *context, const char *layer, const char *site, int sequ
 static void check_sites(const struct attention_core *core, bool padded) {
     struct seen seen;
     list_sites(&seen);
-    struct capture capture = {wants_all, see_rows, see_map, NULL, &seen};
+    struct capture capture = {.wants = wants_all, .rows = see_rows, .map = see_map, .context = &seen};
     struct ch_model *model = small_model();
     struct lab lab = small_lab(model, core, padded, 0, &capture);
     size_t count;

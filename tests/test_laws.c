@@ -172,16 +172,28 @@ static void count_map(void *context, const char *layer, const char *site, int se
     ++*(int *)context;
 }
 
+static void count_gradient(void *context, const char *layer, const char *site, const real *dx, int ld, int channels,
+                           int rows) {
+    (void)layer, (void)site, (void)dx, (void)ld, (void)channels, (void)rows;
+    ++*(int *)context;
+}
+
 static void looking_changes_nothing(void **state) {
     (void)state;
     for (int way = 0; way < 4; way++) {
         int shown = 0;
-        struct capture capture = {wants_all, count_rows, count_map, NULL, &shown};
+        struct capture capture = {.wants = wants_all,
+                                  .rows = count_rows,
+                                  .map = count_map,
+                                  .gradient = count_gradient,
+                                  .map_gradient = count_map,
+                                  .context = &shown};
         const char *dropout = way / 2 ? "0.3" : "0";
         struct world blind = world_new(dropout, cores[way % 2], NULL);
         struct world seeing = world_new(dropout, cores[way % 2], &capture);
         real loss[] = {(real)lab_step(&blind.lab), (real)lab_step(&seeing.lab)};
-        assert_true(shown > 100);
+        /* of 7 sequences, 3 heads and 6 attentions, each map twice and each of its gradients, too */
+        assert_true(shown > 7 * 3 * 6 * 4 + 100);
         check_same("loss", &loss[1], &loss[0], 1);
         check_same("gradient", seeing.lab.grad, blind.lab.grad, blind.lab.block);
         size_t count;
@@ -255,7 +267,7 @@ static void map_times_values_is_the_output(void **state) {
         p.weights = new_reals(7 * 3 * 9 * 9);
         p.value = new_reals(7 * 9 * 18);
         p.heads = new_reals(7 * 9 * 18);
-        struct capture capture = {wants_first, keep_rows, keep_map, NULL, &p};
+        struct capture capture = {.wants = wants_first, .rows = keep_rows, .map = keep_map, .context = &p};
         struct world world = world_new("0", cores[c], &capture);
         size_t count;
         free(lab_logits(&world.lab, &count));

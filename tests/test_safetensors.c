@@ -272,6 +272,14 @@ static void wrong_headers(void **state) {
         {"{\"__metadata__\":[]}", "'__metadata__': expected an object, found an array"},
         {"{\"__metadata__\":{\"heads\":4}}", "'heads': expected a string, found a whole number"},
         {"{\"w\\n\":1}", "'w?': expected an object"},
+        {"{\"\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+         ": expected tensors' names without control characters, found an empty one"},
+        {"{\"w\\n\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", "control characters, found 'w?'"},
+        {"{\"\\u001b[31m\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", "found '?[31m'"},
+        {"{\"w\\u007f\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", "found 'w?'"},
+        {"{\"\\u009b31m\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", "found '?\?31m'"},
+        {"{\"\xc2\x85\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", "found '?\?'"},
+        {"{\"w\xff\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", "unable to decode byte 0xff"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         put(strlen(wrong[i].header), wrong[i].header, "12345678", 8);

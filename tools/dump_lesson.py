@@ -6,7 +6,7 @@
 
 MODEL is what torch.save(model.state_dict(), ...) wrote, or a .safetensors file of the same tensors. Dropout is off.
 Names, shapes and order are those of `clearhead dump`: rows (N, C), a row for each token; scores before masking and
-weights (H, T, S); "loss"; with --backward "grad.<site>" for every site that has rows and "grad.<parameter>".
+weights (H, T, S); "loss"; with --backward "grad.<site>" for every site and "grad.<parameter>".
 For a model of your own, changed from the lesson's: import `dump`, give it your model, and `save` what it gives; what
 record() sees is dumped. The file states the order of computation (see safetensors_io.py).
 """
@@ -108,8 +108,7 @@ def dump(model, source, target, backward=False):
     out["loss"] = loss.reshape(1)
     if backward:
         loss.backward()
-        rows = [name for name in backward_order(sites) if sites[name].dim() == 3]
-        out.update((f"grad.{name}", gradient(sites[name])[0]) for name in rows)
+        out.update((f"grad.{name}", gradient(sites[name])[0]) for name in backward_order(sites))
         out.update((f"grad.{name}", gradient(parameter)) for name, parameter in model.named_parameters())
     return {name: value.detach().clone() for name, value in out.items()}
 

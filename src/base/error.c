@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -11,8 +12,7 @@ static void write_message(ch_error *error, ch_status status, const char *format,
     error->status = status;
     vsnprintf(error->message, sizeof error->message, format, arguments);
     /* A sentence stays one line, whatever bytes a file name or a file's content put into it. */
-    for (char *c = error->message; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    for (char *c = error->message; *c; c++) memset(c, '?', text_control(c));
 }
 
 ch_status fail(ch_error *error, ch_status status, const char *format, ...) {

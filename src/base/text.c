@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,4 +44,14 @@ void text_list(const char *const *names, size_t count, char *out, size_t size) {
     for (size_t i = 0; i < count && used < size; i++)
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", names[i]);
     if (used >= size && size > 4) strcpy(out + size - 4, "...");
+}
+
+size_t text_control(const char *text) {
+    const unsigned char *c = (const unsigned char *)text;
+    if ((*c && *c < ' ') || *c == 0x7f) return 1;
+    return c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0; /* U+0080 to U+009F, one of which starts sequences */
+}
+
+double text_number(double x) {
+    return isnan(x) ? fabs(x) : x;
 }

@@ -10,4 +10,10 @@ const char *text_nearest(const char *word, const char *const *names, size_t coun
 /* "a, b, c" into out; cut with "..." where it does not fit. */
 void text_list(const char *const *names, size_t count, char *out, size_t size);
 
+/* Bytes of the control character that `text` begins with, 0 if it begins with none. In UTF-8 some have two. */
+size_t text_control(const char *text);
+
+/* x for printf, which would write the sign of a NaN. */
+double text_number(double x);
+
 #endif

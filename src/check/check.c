@@ -1,4 +1,5 @@
 #include "check/check.h"
+#include "base/text.h"
 #include "train/evaluate.h"
 
 #include <stdarg.h>
@@ -59,6 +60,7 @@ bool check_step(const struct check *check, const ch_step *step) {
 
 struct check_number check_number(double x, int digits) {
     struct check_number number;
+    x = text_number(x);
     if (fabs(x) < 1e6)
         snprintf(number.text, sizeof number.text, "%.*f", digits, x);
     else

@@ -4,6 +4,7 @@
  * recipe.
  */
 #include "base/memory.h"
+#include "base/text.h"
 #include "check/check.h"
 #include "check/expectation.h"
 #include "train/evaluate.h"
@@ -106,7 +107,8 @@ static ch_status judge(struct check *check, const ch_evaluation *e, const struct
     check_line(check,
                "alignment of layer %d, head %d over %d sources: anti-diagonal %.2f, diagonal %.2f, entropy %.2f "
                "of %.2f uniform",
-               looks->layer, head, LOOKS, a->anti_diagonal, a->diagonal, a->entropy, a->uniform_entropy);
+               looks->layer, head, LOOKS, text_number(a->anti_diagonal), text_number(a->diagonal), a->entropy,
+               a->uniform_entropy);
     return check_result(check, exact && aligned, "exact %lld/%lld, expected %.0f or more; cross-attention %s%s%s",
                         (long long)e->exact, (long long)e->total, ceil(enough * (double)e->total), a->verdict,
                         wanted ? ", expected " : "", wanted ? wanted : "");

@@ -3,6 +3,7 @@
  * compared with what the config predicts. The prediction is made from the tables below, not by the layers.
  */
 #include "base/memory.h"
+#include "base/text.h"
 #include "check/bench.h"
 #include "check/check.h"
 
@@ -192,8 +193,8 @@ static void list(const struct check *check, const struct sites *seen) {
         const struct site *site = &seen->item[i];
         double mean = site->sum / (double)site->count, variance = site->squares / (double)site->count - mean * mean;
         if (fabs(mean) < 5e-5) mean = 0; /* "-0.0000" says nothing */
-        check_detail(check, "%-*s  %-*s  mean %8.4f  deviation %8.4f", name, site->name, shape, site->shape, mean,
-                     sqrt(fmax(variance, 0)));
+        check_detail(check, "%-*s  %-*s  mean %8.4f  deviation %8.4f", name, site->name, shape, site->shape,
+                     text_number(mean), sqrt(fmax(variance, 0)));
     }
 }
 

@@ -1,5 +1,6 @@
 /* Where two sets of tensors part ways: name by name, the worst element of each. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "inspect/tensors.h"
 
 #include <string.h>
@@ -44,7 +45,8 @@ ch_status ch_compare(const ch_tensors *a, const ch_tensors *b, double tolerance,
                      ch_error *error) {
     *rows = NULL;
     *count = 0;
-    if (!(tolerance >= 0)) return fail(error, CH_USAGE, "tolerance: expected 0 or more, found %g", tolerance);
+    if (!(tolerance >= 0))
+        return fail(error, CH_USAGE, "tolerance: expected 0 or more, found %g", text_number(tolerance));
     ch_comparison *row = mem_new(a->count + b->count, sizeof *row);
     if (!row) return fail_memory(error, "a comparison");
     const ch_tensors *lead = a->ordered || !b->ordered ? a : b, *rest = lead == a ? b : a;

@@ -67,18 +67,29 @@ static int heads_of(const struct ch_model *model, const char *layer) {
 }
 
 /* One head after another fills the tensor (H, T, S). */
+static void keep_head(struct walk *walk, const char *name, int heads, int head, const real *x, int queries, int keys) {
+    if (head == 0 && !tensors_add(walk->tensors, name, 3, (const int64_t[]){heads, queries, keys})) walk->failed = true;
+    struct named_tensor *to = tensors_find(walk->tensors, name);
+    size_t size = (size_t)queries * (size_t)keys;
+    if (to) memcpy(to->value + (size_t)head * size, x, size * sizeof *x);
+}
+
 static void keep_map(void *context, const char *layer, const char *site, int sequence, int head, const real *x,
                      int queries, int keys) {
     (void)sequence;
     struct walk *walk = context;
     char name[SITE_NAME];
     site_name(name, "", layer, site);
-    if (head == 0 &&
-        !tensors_add(walk->tensors, name, 3, (const int64_t[]){heads_of(walk->model, layer), queries, keys}))
-        walk->failed = true;
-    struct named_tensor *to = tensors_find(walk->tensors, name);
-    size_t size = (size_t)queries * (size_t)keys;
-    if (to) memcpy(to->value + (size_t)head * size, x, size * sizeof *x);
+    keep_head(walk, name, heads_of(walk->model, layer), head, x, queries, keys);
+}
+
+static void keep_map_gradient(void *context, const char *layer, const char *site, int sequence, int head,
+                              const real *dx, int queries, int keys) {
+    (void)sequence;
+    struct walk *walk = context;
+    char name[SITE_NAME];
+    site_name(name, "grad.", layer, site);
+    keep_head(walk, name, heads_of(walk->model, layer), head, dx, queries, keys);
 }
 
 /* ---- the walk ---- */
@@ -145,7 +156,12 @@ static ch_status prepare(struct walk *walk, const struct pass *pass, ch_sequence
 
 static ch_status walk_once(struct walk *walk, const ch_dump_options *options, ch_sequence source, ch_sequence target,
                            ch_error *error) {
-    struct capture capture = {wants_all, keep_rows, keep_map, keep_gradient, walk};
+    struct capture capture = {.wants = wants_all,
+                              .rows = keep_rows,
+                              .map = keep_map,
+                              .gradient = keep_gradient,
+                              .map_gradient = keep_map_gradient,
+                              .context = walk};
     struct pass pass = {.core = options->explicit_core ? &attention_explicit : &attention_fused,
                         .dropout = DROPOUT_OFF,
                         .capture = &capture};

@@ -2,6 +2,7 @@
 #include "io/safetensors.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/file.h"
 #include "nn/params.h"
 
@@ -152,12 +153,22 @@ static ch_status read_offsets(struct st_tensor *tensor, const struct js_value *e
     return CH_OK;
 }
 
+/* Names are printed, so they must be text that a person can see. That they are UTF-8 is JSON's rule already. */
+static ch_status check_name(const char *path, const char *name, ch_error *error) {
+    static const char rule[] = "expected tensors' names without control characters";
+    if (!*name) return fail(error, CH_FAILED, "%s: %s, found an empty one", path, rule);
+    for (const char *c = name; *c; c++)
+        if (text_control(c)) return fail(error, CH_FAILED, "%s: %s, found '%s'", path, rule, name);
+    return CH_OK;
+}
+
 static ch_status read_entry(struct st_tensor *tensor, const char *path, const char *name, const struct js_value *entry,
                             uint64_t data_start, ch_error *error) {
     char where[640];
     snprintf(where, sizeof where, "%s: tensor '%s'", path, name);
     *tensor = (struct st_tensor){.name = name};
     ch_status status = js_expect(entry, JS_OBJECT, path, name, error);
+    if (status == CH_OK) status = check_name(path, name, error);
     if (status == CH_OK) status = read_dtype(tensor, entry, where, error);
     if (status == CH_OK) status = read_shape(tensor, entry, where, error);
     if (status == CH_OK) status = read_offsets(tensor, entry, data_start, where, error);

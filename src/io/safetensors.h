@@ -4,6 +4,8 @@
  * and the data, which the offsets (counted from the data's first byte) cover without gap or overlap.
  * https://github.com/huggingface/safetensors
  *
+ * Names are not empty and have no control characters: they are printed.
+ *
  * The reader checks all of a file when it opens it and reads a tensor's data when asked, so that a model is never in
  * memory twice, and a file that shrinks meanwhile is a failure and not a signal. The writer puts tensors in the order
  * given: the same input makes the same bytes.

@@ -194,6 +194,13 @@ const ch_variant *attention_core_row(size_t i);
 /* x (T, S) = scale * q . k of one sequence and head, nothing hidden: what a person wants to see of raw scores. */
 void attention_scores(real *x, const struct scores *scores, int b, int h, const real *q, int ldq, const real *k,
                       int ldk);
+/* dp (T, S): the gradient of the weights of one sequence and head before dropout, those of hidden keys, too, which are
+ * 0 but whose gradient is not. scratch (S). */
+void attention_weights_gradient(real *dp, real *scratch, const struct scores *scores, int b, int h, const real *dout,
+                                const real *v, int ldv);
+/* dx (T, S), in the place of dp: the gradient of what attention_scores gives, 0 where a key is hidden. p (T, S): the
+ * weights. scratch (S). */
+void attention_scores_gradient(real *dp, real *scratch, const struct scores *scores, int b, const real *p);
 
 /* out (N, H, Dh) *= gate (H), outside the core. */
 void head_gates(real *out, const real *gate, int rows, int heads, int d_head);

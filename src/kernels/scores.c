@@ -121,6 +121,49 @@ void attention_scores(real *x, const struct scores *scores, int b, int h, const 
     }
 }
 
+static const uint8_t *kept_in_row(uint8_t *keep, const struct scores *scores, int b, int h, int i) {
+    const struct batch *query = scores->query;
+    int keys = scores->key->length[b];
+    size_t packed = scores_packed(scores, b, h) + (size_t)i * (size_t)keys;
+    return dropout_row(&scores->dropout, query->example[b], (uint32_t)query_position(scores, b, i),
+                       (uint32_t)scores->original_head[h], packed, keys, keep);
+}
+
+/* dw_ij = dout_i . v_j,  dp = dropout(dw) */
+void attention_weights_gradient(real *dp, real *scratch, const struct scores *scores, int b, int h, const real *dout,
+                                const real *v, int ldv) {
+    int queries = scores->query->length[b], keys = scores->key->length[b], d_head = scores->d_head;
+    size_t ldo = (size_t)scores->heads * (size_t)d_head, column = (size_t)h * (size_t)d_head;
+    size_t kv_column = (size_t)scores->kv_of_head[h] * (size_t)d_head;
+    for (int i = 0; i < queries; i++) {
+        const real *out = dout + (size_t)(scores->query->offset[b] + i) * ldo + column;
+        real *row = dp + (size_t)i * (size_t)keys;
+        for (int j = 0; j < keys; j++) {
+            const real *value = v + (size_t)(scores->key->offset[b] + j) * (size_t)ldv + kv_column;
+            real sum = 0;
+            for (int d = 0; d < d_head; d++) sum += out[d] * value[d];
+            row[j] = sum;
+        }
+        if (scores->dropout.rate == 0) continue;
+        const uint8_t *kept = kept_in_row((uint8_t *)scratch, scores, b, h, i);
+        real factor = dropout_factor(&scores->dropout);
+        for (int j = 0; j < keys; j++) row[j] = kept[j] ? row[j] * factor : 0;
+    }
+}
+
+/* dx_ij = p_ij (dp_ij - sum_j p_ij dp_ij) */
+void attention_scores_gradient(real *dp, real *scratch, const struct scores *scores, int b, const real *p) {
+    int queries = scores->query->length[b], keys = scores->key->length[b];
+    for (int i = 0; i < queries; i++) {
+        real *dp_i = dp + (size_t)i * (size_t)keys, mean = 0;
+        const real *p_i = p + (size_t)i * (size_t)keys;
+        for (int j = 0; j < keys; j++) mean += p_i[j] * dp_i[j];
+        for (int j = 0; j < keys; j++) scratch[j] = 0;
+        scores_hide(scratch, scores, b, i);
+        for (int j = 0; j < keys; j++) dp_i[j] = scratch[j] < 0 ? 0 : p_i[j] * (dp_i[j] - mean);
+    }
+}
+
 void head_gates(real *out, const real *gate, int rows, int heads, int d_head) {
     for (int n = 0; n < rows; n++)
         for (int h = 0; h < heads; h++) {

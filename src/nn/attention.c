@@ -177,6 +177,44 @@ static void show(struct pass *pass, const struct attention *a, const struct scor
     pass_show(pass, a->name, "heads", saved->heads, a->query.out, a->query.out, saved->queries);
 }
 
+/* Working memory for the gradients of one map. */
+struct map_space {
+    real *map, *gradient; /* (T, S) */
+    real *scratch;        /* the core's */
+    real *row;            /* (S) */
+};
+
+/* Gradients of the weights, then of the scores. They are computed for whoever asked and for nobody else: the core's
+ * backward goes its own way. */
+static void show_map_gradient(struct pass *pass, const struct attention *a, const struct scores *scores,
+                              const struct attention_saved *saved, const real *dheads, int b, int h,
+                              struct map_space *space) {
+    const struct capture *see = pass->capture;
+    int queries = saved->queries->length[b], keys = saved->keys->length[b];
+    attention_weights_gradient(space->gradient, space->row, scores, b, h, dheads, saved->v, saved->ldkv);
+    if (pass_wants(pass, a->name, "weights"))
+        see->map_gradient(see->context, a->name, "weights", b, h, space->gradient, queries, keys);
+    if (!pass_wants(pass, a->name, "scores")) return;
+    fill_weights(space->map, space->scratch, pass, scores, saved, b, h);
+    attention_scores_gradient(space->gradient, space->row, scores, b, space->map);
+    see->map_gradient(see->context, a->name, "scores", b, h, space->gradient, queries, keys);
+}
+
+static void show_map_gradients(struct pass *pass, const struct attention *a, const struct scores *scores,
+                               const struct attention_saved *saved, const real *dheads) {
+    if (!pass->capture || !pass->capture->map_gradient) return;
+    size_t mark = arena_mark(pass->arena);
+    size_t queries = (size_t)saved->queries->longest, keys = (size_t)saved->keys->longest;
+    struct map_space space = {.map = pass_take(pass, queries, keys),
+                              .gradient = pass_take(pass, queries, keys),
+                              .scratch = pass_take(pass, pass->core->scratch_size(scores), 1),
+                              .row = pass_take(pass, keys, 1)};
+    bool wanted = pass_wants(pass, a->name, "weights") || pass_wants(pass, a->name, "scores");
+    for (int b = 0; wanted && b < saved->queries->sequences; b++)
+        for (int h = 0; h < a->shape.heads; h++) show_map_gradient(pass, a, scores, saved, dheads, b, h, &space);
+    arena_reset(pass->arena, mark);
+}
+
 /* ---- gates ---- */
 
 static const real *gate_of(const struct pass *pass, const char *layer) {
@@ -247,8 +285,9 @@ real *attention_backward(struct pass *pass, const struct attention *a, const rea
     real *dheads = linear_backward(pass, &a->output, dy, saved->gated, rows);
     if (saved->gate && !pass_measures(pass)) head_gates(dheads, saved->gate, rows, a->shape.heads, a->shape.d_head);
     pass_show_gradient(pass, a->name, "heads", dheads, a->query.out, a->query.out, rows);
-    struct projection_gradients d = take_gradients(pass, a, saved);
     struct scores scores = scores_of(pass, a, saved->queries, saved->keys, saved->dropout);
+    show_map_gradients(pass, a, &scores, saved, dheads);
+    struct projection_gradients d = take_gradients(pass, a, saved);
     size_t mark = arena_mark(pass->arena);
     real *scratch = pass_take(pass, pass->core->scratch_size(&scores), 1);
     if (!pass_measures(pass))

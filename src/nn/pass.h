@@ -23,6 +23,9 @@ struct capture {
     /* dx (rows, channels): the gradient of a site's rows, in the order of backward. NULL: nobody asks. */
     void (*gradient)(void *context, const char *layer, const char *site, const real *dx, int ld, int channels,
                      int rows);
+    /* dx (T, S): the gradient of a map, before those of query, key and value. NULL: nobody asks. */
+    void (*map_gradient)(void *context, const char *layer, const char *site, int sequence, int head, const real *dx,
+                         int queries, int keys);
     void *context;
 };
 

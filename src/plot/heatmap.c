@@ -1,5 +1,6 @@
 #include "plot/heatmap.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "plot/heatmap_panel.h"
 #include "plot/label.h"
 #include "plot/numbers.h"
@@ -23,7 +24,7 @@ ch_status heatmap_grid_check(const struct heatmap_grid *grid, ch_error *error) {
                     grid->count);
     if (!(bar->low < bar->high) || !isfinite(bar->low) || !isfinite(bar->high) || (bar->log && bar->low <= 0))
         return fail(error, CH_USAGE, "cannot draw: expected a bar from a low to a higher value, found %g to %g",
-                    bar->low, bar->high);
+                    text_number(bar->low), text_number(bar->high));
     for (int i = 0; i < grid->count; i++) {
         ch_status status = heatmap_check(&grid->map[i], error);
         if (status) return status;
