@@ -114,7 +114,7 @@ static void path_forward(real *out, real *saved, real *scratch, const struct sco
             head.v = v + s->key->offset[b] * ldv + s->kv_of_head[h] * s->d_head;
             head.ldv = ldv;
             path->forward(out + s->query->offset[b] * head.ldo + h * s->d_head, saved + (head.maximum - saved),
-                          saved + (head.sum - saved), &head);
+                          saved + (head.sum - saved), NULL, &head);
         }
 }
 

@@ -7,7 +7,7 @@
  *   dq_i = scale sum_j dx_ij k_j,  dk_j = scale sum_i dx_ij q_i,  dv_j = sum_i w_ij do_i
  *
  * Here each head of each sequence goes one of two ways (fused.h), by its own shape and nothing else: what a sequence
- * gives does not depend on its batch. saved: maximum (N, H), then sum (N, H).
+ * gives does not depend on its batch. saved: maximum (N, H), then sum (N, H), then exponentials (B, H, kept_size).
  */
 #include "kernels/fused.h"
 
@@ -25,8 +25,24 @@ static const struct fused_path *path_of(const struct fused_head *head) {
     return is_long(head->scores, head->queries, head->keys) ? &fused_long : &fused_short;
 }
 
+/* (N, H) */
+static size_t rows_size(const struct scores *s) {
+    return (size_t)s->query->rows * (size_t)s->heads;
+}
+
+/* Of a head of a sequence, for exponentials: tiles of the longest that keeps them. */
+static size_t kept_size(const struct scores *s) {
+    int queries = s->query->longest < KEPT ? s->query->longest : KEPT;
+    int keys = s->key->longest < KEPT ? s->key->longest : KEPT;
+    return (size_t)((queries + LANES - 1) / LANES * LANES) * (size_t)keys;
+}
+
+static bool keeps(const struct scores *s, int queries, int keys) {
+    return queries <= KEPT && keys <= KEPT && !fused_few(s, queries);
+}
+
 static size_t saved_size(const struct scores *s) {
-    return 2 * (size_t)s->query->rows * (size_t)s->heads;
+    return 2 * rows_size(s) + (size_t)s->query->sequences * (size_t)s->heads * kept_size(s);
 }
 
 /* A batch with a long sequence may hold short ones. */
@@ -48,33 +64,39 @@ static size_t row_at(const struct scores *s, int b, int h) {
     return (size_t)s->query->offset[b] * (size_t)s->heads + (size_t)h;
 }
 
+static size_t kept_at(const struct scores *s, int b, int h) {
+    return 2 * rows_size(s) + ((size_t)b * (size_t)s->heads + (size_t)h) * kept_size(s);
+}
+
 static struct fused_head head_of(real *scratch, const struct scores *s, const real *saved, int b, int h, const real *q,
                                  int ldq, const real *k, int ldk) {
+    int queries = s->query->length[b], keys = s->key->length[b];
     return (struct fused_head){.scores = s,
                                .b = b,
                                .h = h,
-                               .queries = s->query->length[b],
-                               .keys = s->key->length[b],
+                               .queries = queries,
+                               .keys = keys,
                                .q = q + query_at(s, b, h, ldq),
                                .k = k + key_at(s, b, h, ldk),
                                .ldq = ldq,
                                .ldk = ldk,
                                .ldo = s->heads * s->d_head,
                                .maximum = saved + row_at(s, b, h),
-                               .sum = saved + saved_size(s) / 2 + row_at(s, b, h),
+                               .sum = saved + rows_size(s) + row_at(s, b, h),
+                               .kept = keeps(s, queries, keys) ? saved + kept_at(s, b, h) : NULL,
                                .scratch = scratch};
 }
 
 static void forward(real *out, real *saved, real *scratch, const struct scores *s, const real *q, int ldq,
                     const real *k, int ldk, const real *v, int ldv) {
-    real *sum = saved + saved_size(s) / 2;
+    real *sum = saved + rows_size(s);
     for (int b = 0; b < s->query->sequences; b++)
         for (int h = 0; h < s->heads; h++) {
             struct fused_head head = head_of(scratch, s, saved, b, h, q, ldq, k, ldk);
             head.v = v + key_at(s, b, h, ldv);
             head.ldv = ldv;
             path_of(&head)->forward(out + query_at(s, b, h, head.ldo), saved + row_at(s, b, h), sum + row_at(s, b, h),
-                                    &head);
+                                    head.kept ? saved + kept_at(s, b, h) : NULL, &head);
         }
 }
 

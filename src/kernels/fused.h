@@ -1,13 +1,14 @@
 /*
  * What the two paths of the fused core (attention_fused.c) share: short sequences in the lanes of vectors, long ones in
  * blocks that a matrix product is worth calling for. Both keep and take the same: of each query the maximum of its
- * scores and the sum of their exponentials.
+ * scores and the sum of their exponentials. The shortest keep the exponentials, too.
  */
 #ifndef CH_KERNELS_FUSED_H
 #define CH_KERNELS_FUSED_H
 
 #include "kernels/kernels.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* One sequence and one head: where its rows start, and how far apart they are. */
@@ -18,6 +19,7 @@ struct fused_head {
     const real *q, *k, *v;     /* (T, Dh), (S, Dh), (S, Dh) */
     int ldq, ldk, ldv, ldo;    /* ldo: of out and dout */
     const real *maximum, *sum; /* (T), `heads` apart; what forward left */
+    const real *kept;          /* exponentials, a tile after the other; below 0 where dropped; NULL: none */
     real *scratch;
 };
 
@@ -28,7 +30,7 @@ struct fused_gradients {
 
 struct fused_path {
     size_t (*scratch_size)(const struct scores *);
-    void (*forward)(real *out, real *maximum, real *sum, const struct fused_head *);
+    void (*forward)(real *out, real *maximum, real *sum, real *kept, const struct fused_head *);
     void (*backward)(const struct fused_gradients *, const struct fused_head *);
     /* weights (T, S) after softmax, before dropout */
     void (*map)(real *weights, const struct fused_head *);
@@ -36,8 +38,15 @@ struct fused_path {
 
 extern const struct fused_path fused_short, fused_long;
 
+/* Queries and keys up to which the exponentials are kept: reading them is faster than making them again. */
+enum { KEPT = 64 };
+static_assert(KEPT % LANES == 0, "tiles are whole");
+
 /* fused_short's forward for as few queries, which do not fill the lanes (measured), where nothing is dropped. */
 enum { FEW_QUERIES = 2 };
+static inline bool fused_few(const struct scores *scores, int queries) {
+    return queries <= FEW_QUERIES && scores->dropout.rate == 0;
+}
 void fused_few_forward(real *out, real *maximum, real *sum, const struct fused_head *);
 
 /* EIGHT channels of as many rows turned; those behind the last of n repeat it. */

@@ -142,7 +142,8 @@ static void forward_block(real *out, struct so_far *all, struct block *b, const 
     scale_rows(out, head->ldo, all->rescale, b->queries, d_head);
 }
 
-static void forward(real *out, real *maximum, real *sum, const struct fused_head *head) {
+static void forward(real *out, real *maximum, real *sum, real *kept, const struct fused_head *head) {
+    (void)kept; /* it makes all scores again */
     struct so_far all;
     for (struct block b = first_block(head); next_queries(&b, head); b.first += b.queries) {
         forward_block(out + query_at(&b, 0, head->ldo), &all, &b, head);

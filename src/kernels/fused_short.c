@@ -16,7 +16,7 @@ struct tile {
     int keys;            /* as many as any of them sees */
     real *q_lanes;       /* (Dh, LANES), times scale */
     real *dout_lanes;    /* (Dh, LANES) */
-    real *p, *dp, *kept; /* (S, LANES), S rounded up to KEY_BLOCK */
+    real *p, *dp, *keep; /* (S, LANES), S rounded up to KEY_BLOCK; keep: factors of dropout */
 };
 
 static size_t whole_blocks(int keys) {
@@ -34,7 +34,7 @@ static struct tile first_tile(const struct fused_head *head) {
                          .dout_lanes = at + lanes,
                          .p = at + 2 * lanes,
                          .dp = at + 2 * lanes + tile,
-                         .kept = at + 2 * lanes + 2 * tile};
+                         .keep = at + 2 * lanes + 2 * tile};
 }
 
 static bool next_queries(struct tile *t, const struct fused_head *head) {
@@ -227,18 +227,39 @@ VECTOR_HELPER void shift_of_columns(real *shift, const real *x, int n) {
     for (int l = 0; l < LANES; l++) shift[l] = shift_of(most[l]);
 }
 
+/* Numbers of the tile before t in the exponentials that are kept. */
+static size_t kept_at(const struct tile *t, const struct fused_head *head) {
+    return (size_t)t->first * (size_t)head->keys;
+}
+
+VECTOR_HELPER void take_factors(real *factor, const struct tile *t, const struct fused_head *head) {
+    for (int i = 0; i < LANES; i++)
+        factor[i] = i < t->queries ? factor_of(head->sum[row_at(t, i, head->scores->heads)]) : 0;
+}
+
 VECTOR_HELPER void weights_again(const struct tile *t, const struct fused_head *head) {
-    real most[LANES] = {0}, factor[LANES] = {0};
-    for (int i = 0; i < t->queries; i++) {
-        most[i] = head->maximum[row_at(t, i, head->scores->heads)];
-        factor[i] = factor_of(head->sum[row_at(t, i, head->scores->heads)]);
-    }
+    real most[LANES] = {0}, factor[LANES];
+    for (int i = 0; i < t->queries; i++) most[i] = head->maximum[row_at(t, i, head->scores->heads)];
+    take_factors(factor, t, head);
     fill_scores(t, head);
     columns_again(t->p, t->keys, LANES, most, factor);
 }
 
+/* The same from what was kept, and the factors of dropout. */
+VECTOR_HELPER void weights_kept(const struct tile *t, const struct fused_head *head) {
+    const real *restrict kept = head->kept + kept_at(t, head);
+    real *restrict p = t->p, *restrict keep = t->keep, factor[LANES], scaled = dropout_factor(&head->scores->dropout);
+    take_factors(factor, t, head);
+    for (int j = 0; j < t->keys; j++)
+        for (int l = 0; l < LANES; l++) {
+            real e = kept[j * LANES + l];
+            p[j * LANES + l] = R(fabs)(e) * factor[l];
+            keep[j * LANES + l] = e > 0 ? scaled : 0;
+        }
+}
+
 static bool draw_kept(const struct tile *t, const struct fused_head *head) {
-    return scores_kept(t->kept, LANES, head->scores, head->b, head->h, t->first, t->queries, 0, t->keys);
+    return scores_kept(t->keep, LANES, head->scores, head->b, head->h, t->first, t->queries, 0, t->keys);
 }
 
 VECTOR_HELPER void multiply(real *restrict x, const real *restrict factor, int count) {
@@ -247,7 +268,13 @@ VECTOR_HELPER void multiply(real *restrict x, const real *restrict factor, int c
 
 /* ---- forward ---- */
 
-VECTOR_HELPER void forward_tile(real *out, real *maximum, real *sum, const struct tile *t,
+/* What is 0 may be dropped or not. */
+VECTOR_HELPER void keep_tile(real *restrict kept, const struct tile *t, bool dropped) {
+    const real *restrict p = t->p, *restrict keep = t->keep;
+    for (int i = 0; i < t->keys * LANES; i++) kept[i] = dropped && keep[i] == 0 ? -p[i] : p[i];
+}
+
+VECTOR_HELPER void forward_tile(real *out, real *maximum, real *sum, real *kept, const struct tile *t,
                                 const struct fused_head *head) {
     real shift[LANES], total[LANES] = {0}, factor[LANES];
     fill_scores(t, head);
@@ -258,41 +285,52 @@ VECTOR_HELPER void forward_tile(real *out, real *maximum, real *sum, const struc
         sum[row_at(t, i, head->scores->heads)] = total[i];
     }
     for (int l = 0; l < LANES; l++) factor[l] = factor_of(total[l]);
-    if (draw_kept(t, head)) multiply(t->p, t->kept, t->keys * LANES);
+    bool dropped = draw_kept(t, head);
+    if (kept) keep_tile(kept + kept_at(t, head), t, dropped);
+    if (dropped) multiply(t->p, t->keep, t->keys * LANES);
     to_queries(out + row_at(t, 0, head->ldo), head->ldo, factor, t->p, head->v, head->ldv, t, head->scores->d_head);
 }
 
-VECTORISED static void forward(real *out, real *maximum, real *sum, const struct fused_head *head) {
-    if (head->queries <= FEW_QUERIES && head->scores->dropout.rate == 0) {
+VECTORISED static void forward(real *out, real *maximum, real *sum, real *kept, const struct fused_head *head) {
+    if (fused_few(head->scores, head->queries)) {
         fused_few_forward(out, maximum, sum, head);
         return;
     }
     for (struct tile t = first_tile(head); next_queries(&t, head); t.first += LANES)
-        forward_tile(out, maximum, sum, &t, head);
+        forward_tile(out, maximum, sum, kept, &t, head);
 }
 
 /* ---- backward ---- */
 
+/* p, and factors of dropout if any. */
+VECTOR_HELPER bool take_weights(const struct tile *t, const struct fused_head *head) {
+    if (!head->kept) {
+        weights_again(t, head);
+        return draw_kept(t, head);
+    }
+    weights_kept(t, head);
+    return head->scores->dropout.rate > 0;
+}
+
 /* p becomes w, dp becomes scale * dx. */
-VECTOR_HELPER void backward_weights(const struct tile *t, const struct fused_head *head) {
+VECTOR_HELPER void backward_weights(const struct tile *t, const struct fused_head *head, bool dropped) {
     const real scale = head->scores->scale;
     real *restrict p = t->p, *restrict dp = t->dp, mean[LANES] = {0};
-    bool dropped = draw_kept(t, head);
-    if (dropped) multiply(dp, t->kept, t->keys * LANES);
+    if (dropped) multiply(dp, t->keep, t->keys * LANES);
     for (int j = 0; j < t->keys; j++)
         for (int l = 0; l < LANES; l++) mean[l] += p[j * LANES + l] * dp[j * LANES + l];
     for (int j = 0; j < t->keys; j++)
         for (int l = 0; l < LANES; l++) dp[j * LANES + l] = scale * p[j * LANES + l] * (dp[j * LANES + l] - mean[l]);
-    if (dropped) multiply(p, t->kept, t->keys * LANES);
+    if (dropped) multiply(p, t->keep, t->keys * LANES);
 }
 
 VECTOR_HELPER void backward_tile(const struct fused_gradients *g, const struct tile *t, const struct fused_head *head) {
     const int d_head = head->scores->d_head;
     const real *dout = g->dout + row_at(t, 0, head->ldo);
-    weights_again(t, head);
+    bool dropped = take_weights(t, head);
     rows_to_lanes(t->dout_lanes, LANES, dout, head->ldo, t->queries, d_head, 1);
     rows_times_lanes(t->dp, head->v, head->ldv, t->keys, t->dout_lanes, d_head);
-    backward_weights(t, head);
+    backward_weights(t, head, dropped);
     static const real one[LANES] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     to_queries(g->dq + row_at(t, 0, head->ldq), head->ldq, one, t->dp, head->k, head->ldk, t, d_head);
     to_keys(g->dk, head->ldk, t->dp, head->q + row_at(t, 0, head->ldq), head->ldq, t, d_head);
