@@ -62,10 +62,27 @@ VECTOR_HELPER real sum_lanes(const reals *x) {
     return (q[0] + q[2]) + (q[1] + q[3]);
 }
 
-/* Half of that, to turn squares of: row i becomes column i. Neighbours change places one, two and four steps apart. */
+/* Half of that. */
 enum { EIGHT = 8 };
 typedef real eight __attribute__((vector_size(EIGHT * sizeof(real)), aligned(sizeof(real)), may_alias));
 
+/* a = the larger of both; a NaN in b is not. */
+VECTOR_HELPER void take_larger(eight *a, const eight *b) {
+    typedef __typeof__(*a > *b) mask;
+    mask other = *b > *a;
+    *a = (eight)(((mask)*b & other) | ((mask)*a & ~other));
+}
+
+/* The largest, found by halves. */
+VECTOR_HELPER real largest_of(const eight *from) {
+    eight x = *from, other = __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    take_larger(&x, &other);
+    other = __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    take_larger(&x, &other);
+    return x[0] > x[1] ? x[0] : x[1];
+}
+
+/* Row i becomes column i: neighbours change places one, two and four steps apart. */
 VECTOR_HELPER void turn_square(eight a[EIGHT]) {
     eight b[EIGHT];
     for (int i = 0; i < EIGHT; i += 2) {

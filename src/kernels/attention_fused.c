@@ -90,14 +90,19 @@ static struct fused_head head_of(real *scratch, const struct scores *s, const re
 static void forward(real *out, real *saved, real *scratch, const struct scores *s, const real *q, int ldq,
                     const real *k, int ldk, const real *v, int ldv) {
     real *sum = saved + rows_size(s);
-    for (int b = 0; b < s->query->sequences; b++)
-        for (int h = 0; h < s->heads; h++) {
+    for (int b = 0; b < s->query->sequences; b++) {
+        bool few = fused_few(s, s->query->length[b]);
+        for (int h = 0; h < s->heads; h += few ? FEW_HEADS : 1) {
             struct fused_head head = head_of(scratch, s, saved, b, h, q, ldq, k, ldk);
             head.v = v + key_at(s, b, h, ldv);
             head.ldv = ldv;
-            path_of(&head)->forward(out + query_at(s, b, h, head.ldo), saved + row_at(s, b, h), sum + row_at(s, b, h),
-                                    head.kept ? saved + kept_at(s, b, h) : NULL, &head);
+            real *o = out + query_at(s, b, h, head.ldo), *max = saved + row_at(s, b, h), *total = sum + row_at(s, b, h);
+            if (few)
+                fused_few_forward(o, max, total, &head, s->heads - h < FEW_HEADS ? s->heads - h : FEW_HEADS);
+            else
+                path_of(&head)->forward(o, max, total, head.kept ? saved + kept_at(s, b, h) : NULL, &head);
         }
+    }
 }
 
 static void backward(real *dq, real *dk, real *dv, real *scratch, const struct scores *s, const real *dout,

@@ -2,13 +2,13 @@
  * The fused core's forward for a query or two, as decoding has them: lanes of queries would stay empty, so channels
  * fill them. Dot products of a query with eight keys stand in eight vectors, which are turned and added: eight scores
  * side by side. Keeps what the other paths keep.
- * scratch: a row of scores.
+ * scratch: a row of scores for each head.
  */
 #include "kernels/columns.h"
 #include "kernels/fused.h"
 
-/* The lanes of eights added up, eight scores: x (EIGHT) = query . row_i, rows behind the last of n repeating it. */
-VECTOR_HELPER void eight_scores(real *x, const real *query, const real *rows, int ld, int n, int d_head, real scale) {
+/* Lanes of eights added up, eight scores: x = query . row_i, rows behind the last of n repeating it. */
+VECTOR_HELPER void eight_scores(eight *x, const real *query, const real *rows, int ld, int n, int d_head) {
     const real *row[EIGHT];
     eight sum[EIGHT];
     for (int i = 0; i < EIGHT; i++) {
@@ -22,7 +22,21 @@ VECTOR_HELPER void eight_scores(real *x, const real *query, const real *rows, in
     for (int i = 1; i < EIGHT; i++) sum[0] += sum[i];
     for (; d < d_head; d++)
         for (int i = 0; i < EIGHT; i++) sum[0][i] += row[i][d] * query[d];
-    *(eight *)x = sum[0] * scale;
+    *x = sum[0];
+}
+
+/* LANES scores, of which n exist and the others are hidden: they leave the registers as one, since a vector that is
+ * read where two smaller ones were written waits for both. */
+VECTOR_HELPER void lanes_of_scores(real *x, const real *query, const real *rows, int ld, int n, int d_head,
+                                   real scale) {
+    static const reals number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    typedef __typeof__(number < number) mask;
+    eight low, high = {0};
+    eight_scores(&low, query, rows, ld, n, d_head);
+    if (n > EIGHT) eight_scores(&high, query, rows + EIGHT * (size_t)ld, ld, n - EIGHT, d_head);
+    reals all = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) * scale;
+    mask seen = number < (real)n;
+    *(reals *)x = (reals)(((mask)all & seen) | ((mask)((reals){0} - RC(INFINITY)) & ~seen));
 }
 
 /* out (Dh) = factor times the sum of n rows, each times its weight; four of them at a time, in four sums. */
@@ -46,22 +60,29 @@ VECTOR_HELPER void sum_of_rows(real *out, const real *weight, const real *rows, 
     }
 }
 
-VECTORISED static void forward_query(real *out, real *maximum, real *sum, const struct fused_head *head, int i) {
-    const struct scores *s = head->scores;
-    int keys = scores_visible(s, head->b, i), whole = (keys + LANES - 1) / LANES * LANES;
-    real *x = head->scratch;
-    for (int j = 0; j < keys; j += EIGHT)
-        eight_scores(x + j, head->q + (size_t)i * (size_t)head->ldq, head->k + (size_t)j * (size_t)head->ldk, head->ldk,
-                     keys - j, s->d_head, s->scale);
-    if (s->knockout_count) scores_hide(x, s, head->b, i);
-    for (int j = keys; j < whole; j++) x[j] = -RC(INFINITY); /* whole vectors are faster than what is left of one */
-    softmax_row(x, whole, maximum, sum);
-    sum_of_rows(out, x, head->v, (size_t)head->ldv, keys, s->d_head, factor_of(*sum));
+/* Head `first` and those behind it, each step for all of them: one head's steps wait for each other, those of several
+ * heads do not. */
+VECTORISED static void forward_query(real *out, real *maximum, real *sum, const struct fused_head *first, int heads,
+                                     int i) {
+    const struct scores *s = first->scores;
+    const int d_head = s->d_head, *kv = s->kv_of_head + first->h;
+    int keys = scores_visible(s, first->b, i), whole = (keys + LANES - 1) / LANES * LANES;
+    const real *query = first->q + (size_t)i * (size_t)first->ldq;
+    for (int h = 0; h < heads; h++)
+        for (int j = 0; j < keys; j += LANES)
+            lanes_of_scores(first->scratch + h * whole + j, query + h * d_head,
+                            first->k + (size_t)j * (size_t)first->ldk + (kv[h] - kv[0]) * d_head, first->ldk, keys - j,
+                            d_head, s->scale);
+    for (int h = 0; h < heads && s->knockout_count; h++) scores_hide(first->scratch + h * whole, s, first->b, i);
+    for (int h = 0; h < heads; h++) softmax_row(first->scratch + h * whole, whole, maximum + h, sum + h);
+    for (int h = 0; h < heads; h++)
+        sum_of_rows(out + h * d_head, first->scratch + h * whole, first->v + (kv[h] - kv[0]) * d_head,
+                    (size_t)first->ldv, keys, d_head, factor_of(sum[h]));
 }
 
-void fused_few_forward(real *out, real *maximum, real *sum, const struct fused_head *head) {
-    for (int i = 0; i < head->queries; i++) {
-        size_t at = (size_t)i * (size_t)head->scores->heads;
-        forward_query(out + (size_t)i * (size_t)head->ldo, maximum + at, sum + at, head, i);
+void fused_few_forward(real *out, real *maximum, real *sum, const struct fused_head *first, int heads) {
+    for (int i = 0; i < first->queries; i++) {
+        size_t at = (size_t)i * (size_t)first->scores->heads;
+        forward_query(out + (size_t)i * (size_t)first->ldo, maximum + at, sum + at, first, heads, i);
     }
 }

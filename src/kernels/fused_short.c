@@ -292,10 +292,6 @@ VECTOR_HELPER void forward_tile(real *out, real *maximum, real *sum, real *kept,
 }
 
 VECTORISED static void forward(real *out, real *maximum, real *sum, real *kept, const struct fused_head *head) {
-    if (fused_few(head->scores, head->queries)) {
-        fused_few_forward(out, maximum, sum, head);
-        return;
-    }
     for (struct tile t = first_tile(head); next_queries(&t, head); t.first += LANES)
         forward_tile(out, maximum, sum, kept, &t, head);
 }

@@ -5,20 +5,22 @@
 #include "kernels/kernels.h"
 #include "kernels/columns.h"
 
+/* A NaN never is. */
 VECTOR_HELPER real largest(const real *x, int n) {
-    real lane[LANES], most;
-    for (int l = 0; l < LANES; l++) lane[l] = -RC(INFINITY);
+    eight low = (eight){0} - RC(INFINITY), high = low;
     int i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) lane[l] = x[i + l] > lane[l] ? x[i + l] : lane[l];
-    for (; i < n; i++) lane[i % LANES] = x[i] > lane[i % LANES] ? x[i] : lane[i % LANES];
-    most = lane[0];
-    for (int l = 1; l < LANES; l++) most = lane[l] > most ? lane[l] : most;
+    for (; i + LANES <= n; i += LANES) {
+        take_larger(&low, (const eight *)(x + i));
+        take_larger(&high, (const eight *)(x + i + EIGHT));
+    }
+    take_larger(&low, &high);
+    real most = largest_of(&low);
+    for (; i < n; i++) most = x[i] > most ? x[i] : most;
     return most;
 }
 
 VECTOR_HELPER real exp_and_sum(real *x, int n, real maximum) {
-    real lane[LANES] = {0}, total = 0;
+    real lane[LANES] = {0};
     int i = 0;
     for (; i + LANES <= n; i += LANES)
         for (int l = 0; l < LANES; l++) {
@@ -30,8 +32,7 @@ VECTOR_HELPER real exp_and_sum(real *x, int n, real maximum) {
         x[i] = exp_below_zero(x[i] - maximum);
         lane[i % LANES] += x[i];
     }
-    for (int l = 0; l < LANES; l++) total += lane[l];
-    return total;
+    return sum_lanes((const reals *)lane);
 }
 
 /* A row of nothing but -inf: all hidden. (A NaN in it is not hidden, and goes through.) */
