@@ -1,5 +1,5 @@
 # What every test runs under, and the tests that are scripts: the tree's rules, the goldens, leaks, the documents, and
-# the lesson at full length (label "slow": left out of the quick tier of scripts/test). A script that misses its tool
+# the lesson at full length and models at full size (label "slow": left out of the quick tier of scripts/test). A script that misses its tool
 # exits with 77 and counts as skipped.
 function(ch_script_test name)
   add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${name}.sh ${ARGN})
@@ -20,6 +20,7 @@ if(NOT CH_DOUBLE AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
   ch_script_test(plants ${CMAKE_SOURCE_DIR} $<TARGET_FILE:clearhead>)
   ch_script_test(valgrind $<TARGET_FILE:clearhead> ${CMAKE_CURRENT_SOURCE_DIR}/valgrind.supp)
   ch_script_test(slow_lesson $<TARGET_FILE:clearhead>)
+  ch_script_test(slow_sizes $<TARGET_FILE:clearhead>)
   ch_script_test(installed ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
   ch_script_test(pages $<TARGET_FILE:clearhead> ${CMAKE_BINARY_DIR}/pages)
   ch_script_test(doxygen ${CMAKE_SOURCE_DIR})
@@ -33,5 +34,5 @@ set(ch_environment ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
   TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/tsan.supp)
 set_tests_properties(${ch_all_tests} PROPERTIES TIMEOUT 600 ENVIRONMENT "${ch_environment}")
 if(TEST slow_lesson)
-  set_tests_properties(slow_lesson PROPERTIES LABELS slow TIMEOUT 3600)
+  set_tests_properties(slow_lesson slow_sizes PROPERTIES LABELS slow TIMEOUT 3600)
 endif()
