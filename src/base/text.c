@@ -44,3 +44,15 @@ void text_list(const char *const *names, size_t count, char *out, size_t size) {
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", names[i]);
     if (used >= size && size > 4) strcpy(out + size - 4, "...");
 }
+
+const char *text_plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+const char *text_range(int64_t least, int64_t most, char out[TEXT_RANGE]) {
+    if (least == most)
+        snprintf(out, TEXT_RANGE, "%lld", (long long)least);
+    else
+        snprintf(out, TEXT_RANGE, "%lld to %lld", (long long)least, (long long)most);
+    return out;
+}
