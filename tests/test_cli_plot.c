@@ -108,9 +108,9 @@ static void wrong_usage(void **state) {
     (void)state;
     check_wrong("plot", 2, "PLOT is missing");
     check_wrong("plot weigths x", 2, "did you mean 'weights'? the plots are positions, training, weights");
-    check_wrong("plot training", 2, "plot training takes one RUN or more, and 0 are given");
-    check_wrong("plot weights a b", 2, "plot weights takes one MODEL, and 2 are given");
-    check_wrong("plot positions runs/a", 2, "plot positions takes no argument, and 1 are given");
+    check_wrong("plot training", 2, "plot training takes one RUN or more, found 0");
+    check_wrong("plot weights a b", 2, "plot weights takes one MODEL, found 2");
+    check_wrong("plot positions runs/a", 2, "plot positions takes no argument, found 1");
     check_wrong("plot weights \"$D/a\" --layers", 2, "--layers is not an option of `plot weights`");
     check_wrong("plot training \"$D/a\" --d-model 8", 2, "--d-model is not an option of `plot training`");
     check_wrong("plot positions --width 300", 2, "--width is that of a picture: it needs --out FILE");

@@ -461,7 +461,7 @@ static void logs_that_are_damaged(void **state) {
     check_log(name, "{\"schema\":1,\"step\":1,\"gradient\":{\"a.w\":1},\"update\":{\"b.w\":1}}\n", true, "'update'",
               "found 'b.w'");
     check_log(name, "{\"schema\":1,\"step\":1,\"gradient\":{\"a.w\":1},\"update\":{}}\n", true, "'update'",
-              "expected 1 tensors as in the first line, found 0");
+              "expected 1 tensor as in the first line, found 0");
     check_log(name, NORMS("1", "-1"), true, "line 1: 'a.w': expected 0 or more, found -1", "");
     check_log(name, NORMS("1", "1") NORMS("2", "1e999"), true, "line 2: 'a.w': expected a finite number", "1e999");
     check_log(name, "{\"schema\":1,\"step\":1,\"gradient\":{\"a.w\":\"x\"},\"update\":{}}\n", true, "'a.w'",
