@@ -8,6 +8,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/clearhead_no_torch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 echo "raise ImportError('there is no torch')" >"$work/torch.py"
 count=0
+# shellcheck disable=SC2013 # names of ours, without blanks
 for tool in $(grep -lE '^(import|from) (torch|pytorch|lesson|safetensors_io)' "$1"/tools/*.py); do
     code=0
     PYTHONPATH="$work" PYTHONDONTWRITEBYTECODE=1 python3 "$tool" >"$work/said" 2>&1 || code=$?
