@@ -462,7 +462,7 @@ static void heads_in_the_metadata(void **state) {
     check_sentence(ch_model_open(path, 0, &model, &error), CH_USAGE, &error, "heads 3", "width 8", NULL);
     check_sentence(ch_model_open(path, 5, &model, &error), CH_USAGE, &error, path, "heads 5", "width 8", NULL);
     check_ok(st_write(path, parts.item, parts.count, NULL, 0, &error), &error);
-    check_sentence(ch_model_open(path, 0, &model, &error), CH_USAGE, &error, path, "give it with --heads", NULL);
+    check_sentence(ch_model_open(path, 0, &model, &error), CH_FAILED, &error, path, "give it with --heads", NULL);
     check_ok(st_write(path, parts.item, parts.count, metadata, 1, &error), &error);
     metadata[0].value = "2";
     check_ok(st_write(path, parts.item, parts.count, metadata, 1, &error), &error);

@@ -257,7 +257,7 @@ static int count_layers(const struct st_file *file, const char *pattern) {
 
 static ch_status check_heads(const struct config *config, int heads, const char *where, ch_error *error) {
     if (heads <= 0)
-        return fail(error, CH_USAGE,
+        return fail(error, CH_FAILED,
                     "%s does not say how many heads it has, and shapes do not tell: give it with --heads N", where);
     if (config->d_model % heads || heads > MOST_HEADS)
         return fail(error, CH_USAGE, "%s: expected a number of heads that divides its width %d, found heads %d", where,
