@@ -176,7 +176,10 @@ bool arguments_number(const struct arguments *arguments, const char *name, int l
     errno = 0;
     long value = strtol(text, &end, 10);
     if (end == text || *end || errno || value < least || value > most) {
-        complain(EXIT_USAGE, "--%s takes a whole number from %d to %d, not '%s'", name, least, most, text);
+        if (least == most)
+            complain(EXIT_USAGE, "--%s takes %d and nothing else here, not '%s'", name, least, text);
+        else
+            complain(EXIT_USAGE, "--%s takes a whole number from %d to %d, not '%s'", name, least, most, text);
         return false;
     }
     *number = (int)value;

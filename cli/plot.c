@@ -93,7 +93,7 @@ static bool listed(const char *const *names, const char *name) {
 static int check(const struct arguments *arguments, const struct plot *plot) {
     size_t count = arguments->word_count - 1;
     if (count < plot->least || count > plot->most)
-        return complain(EXIT_USAGE, "plot %s takes %s, and %zu are given", plot->name, plot->takes, count);
+        return complain(EXIT_USAGE, "plot %s takes %s, found %zu", plot->name, plot->takes, count);
     for (size_t i = 0; i < arguments->count; i++) {
         const char *name = arguments->given[i].row->name;
         if (!listed(of_every, name) && !listed(plot->options, name))

@@ -82,9 +82,10 @@ static void say_start(const struct run *run, const ch_trainer *trainer, bool res
     const ch_recipe *recipe = ch_trainer_recipe(trainer);
     char parameters[WORDS];
     words_count(ch_model_get_info(ch_trainer_model(trainer)).parameters, parameters);
-    say("%s %s: %s parameters, %s steps of %s examples, in %s", resumed ? "going on with" : "training",
-        ch_recipe_get(recipe, "task"), parameters, ch_recipe_get(recipe, "steps"), ch_recipe_get(recipe, "batch-size"),
-        run->folder);
+    const char *steps = ch_recipe_get(recipe, "steps"), *examples = ch_recipe_get(recipe, "batch-size");
+    say("%s %s: %s parameters, %s step%s of %s example%s, in %s", resumed ? "going on with" : "training",
+        ch_recipe_get(recipe, "task"), parameters, steps, words_plural(strtoull(steps, NULL, 10)), examples,
+        words_plural(strtoull(examples, NULL, 10)), run->folder);
 }
 
 /* A log that is lost does not stop a run, but is not passed over in silence either: it is made with its first line. */
@@ -126,7 +127,9 @@ static void note_nothing_left(struct run *run, const ch_trainer *trainer) {
     const char *steps = ch_recipe_get(ch_trainer_recipe(trainer), "steps");
     run->last.step = run->last.steps = strtoll(steps, NULL, 10);
     run->last.loss = (double)NAN;
-    if (!run->quiet) say("nothing is left to do: all %s steps were taken; --steps N takes more", steps);
+    if (!run->quiet && run->last.steps == 1) say("nothing is left to do: the one step was taken; --steps N takes more");
+    if (!run->quiet && run->last.steps != 1)
+        say("nothing is left to do: all %s steps were taken; --steps N takes more", steps);
 }
 
 static int finish(struct run *run, const ch_trainer *trainer, bool stopped) {

@@ -24,7 +24,14 @@ install(FILES ${CMAKE_BINARY_DIR}/clearhead-config.cmake ${CMAKE_BINARY_DIR}/cle
   cmake/FindOneDNN.cmake DESTINATION ${ch_package})
 
 # pkg-config clearhead; with --static, what the static library stands on.
-file(RELATIVE_PATH ch_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # wherever the tree is moved to
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(ch_pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else() # wherever the tree is moved to
+  file(RELATIVE_PATH ch_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  set(ch_pc_prefix "\${pcfiledir}/${ch_pc_prefix}")
+endif()
+cmake_path(APPEND ch_pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}") # an absolute one stands alone
+cmake_path(APPEND ch_pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
 configure_file(cmake/clearhead.pc.in ${CMAKE_BINARY_DIR}/clearhead.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/clearhead.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -269,7 +269,8 @@ typedef bool (*ch_step_function)(const ch_step *step, void *context);
  * end, model.safetensors; NULL keeps everything in memory. A folder that already holds a run is refused. */
 CH_API ch_status ch_trainer_new(const ch_recipe *recipe, const char *run_folder, ch_trainer **trainer, ch_error *error);
 /** Continues a run from its latest checkpoint, as if it had never stopped, bit for bit. A damaged log is refused, and
- * one that is lost begins anew. changes may set steps, threads, log-every and save-every; it may be NULL. changed
+ * one that is lost begins anew. A run that died before its first checkpoint starts over; one that has lost its
+ * checkpoints is refused. changes may set steps, threads, log-every and save-every; it may be NULL. changed
  * names, count of them: what to take from changes. */
 CH_API ch_status ch_trainer_resume(const char *run_folder, const ch_recipe *changes, const char *const *changed,
                                    size_t count, ch_trainer **trainer, ch_error *error);

@@ -14,6 +14,7 @@ endfunction()
 
 add_test(NAME tiers COMMAND ${CMAKE_SOURCE_DIR}/tools/check_tiers.sh)
 ch_script_test(check_tiers ${CMAKE_SOURCE_DIR})
+ch_script_test(no_torch ${CMAKE_SOURCE_DIR})
 ch_script_test(bench $<TARGET_FILE:clearhead-bench>)
 if(NOT CH_DOUBLE AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
   ch_script_test(goldens ${CMAKE_SOURCE_DIR})

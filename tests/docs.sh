@@ -63,6 +63,10 @@ run() {
     matches expected.plain printed.plain || { printf 'not what %s says: %s\n' "$document" "$1"; exit 1; }
 }
 
+# A folder holds one run, so that documents which are followed one after the other have their own.
+twice=$(sed -n 's/^\$ clearhead train .*--out \([^ ]*\).*/\1/p' "$source"/README.md "$source"/docs/*.md | sort | uniq -d)
+[ -z "$twice" ] || { printf 'two documents, or one twice, train into %s\n' "$twice"; exit 1; }
+
 commands=0 line="" pending=""
 : >expected
 while IFS= read -r line || [ -n "$line" ]; do

@@ -2,6 +2,7 @@
 # The installed tree: manual pages and completions are there (pages.sh reads them); the examples build against it by
 # pkg-config and by CMake, shared and static, and run; nothing but ch_* is visible in either library, so a program's
 # own `add` stays its own.
+# Absolute folders for libraries and headers stand in clearhead.pc as they are.
 #   installed.sh SOURCE-FOLDER BUILD-FOLDER COMPILER
 set -euo pipefail
 source=$1 build=$2 compiler=$3
@@ -34,7 +35,7 @@ for file in bash-completion/completions/clearhead zsh/site-functions/_clearhead 
 done
 
 # ---- examples ----
-warnings="-std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Werror"
+warnings="-std=c11 -Wall -Wextra -pedantic -Werror" # nothing but C11 and the library is asked for
 examples="train_and_decode attention_map decode_threads claims"
 model="$source/tests/data/lesson_tiny_model.safetensors"
 
@@ -94,6 +95,31 @@ done
 for folder in static cmake_static; do
     ! ldd "$folder/attention_map" | grep libclearhead >/dev/null || fail "$folder: the program needs the shared library"
 done
+
+# ---- absolute folders ----
+# check_pc LIBDIR INCLUDEDIR EXPECTED-LIBDIR EXPECTED-INCLUDEDIR: what clearhead.pc of a build configured so says.
+mkdir -p absolute/lib absolute/headers
+cp -a "$library"/libclearhead.* absolute/lib/
+cp "$work/tree/include/clearhead.h" absolute/headers/
+check_pc() {
+    cmake -G Ninja -S "$source" -B configured -DCMAKE_C_COMPILER="$compiler" -DCMAKE_INSTALL_PREFIX="$work/prefix" \
+        -DCMAKE_INSTALL_LIBDIR="$1" -DCMAKE_INSTALL_INCLUDEDIR="$2" >log 2>&1 || { cat log; exit 1; }
+    mkdir -p pc/lib/pkgconfig && cp configured/clearhead.pc pc/lib/pkgconfig/
+    local name
+    for name in "libdir $3" "includedir $4"; do
+        found=$(PKG_CONFIG_PATH="$work/pc/lib/pkgconfig" pkg-config --variable="${name% *}" clearhead)
+        [ "$(realpath -m "$found")" = "${name#* }" ] || fail "clearhead.pc of $1, $2: ${name% *}: expected ${name#* }, found $found"
+    done
+}
+check_pc lib include "$work/pc/lib" "$work/pc/include"
+check_pc lib "$work/absolute/headers" "$work/pc/lib" "$work/absolute/headers"
+check_pc "$work/absolute/lib" include "$work/absolute/lib" "$work/prefix/include"
+check_pc "$work/absolute/lib" "$work/absolute/headers" "$work/absolute/lib" "$work/absolute/headers"
+# shellcheck disable=SC2046,SC2086
+PKG_CONFIG_PATH="$work/pc/lib/pkgconfig" "$compiler" $warnings "$source/examples/attention_map.c" \
+    $(PKG_CONFIG_PATH="$work/pc/lib/pkgconfig" pkg-config --cflags --libs clearhead) -o absolute/attention_map
+LD_LIBRARY_PATH="$work/absolute/lib" absolute/attention_map "$model" 3 1 4 1 | grep '^reversing: ' >/dev/null ||
+    fail "the program built with absolute folders does not run"
 
 # ---- a program with an `add` of its own ----
 cat >own_add.c <<'END'

@@ -295,6 +295,18 @@ def bad_inputs(folder):
         other("complex.pt", {"c": torch.ones(1, dtype=torch.complex64)}), folder / "o"]
     yield 1, ["cannot write"], "safetensors_io.py", [folder / "model.pt", folder / "no" / "o"]
     yield 2, ["at least 1, found '-2'"], "safetensors_io.py", [folder / "model.pt", folder / "o", "--heads=-2"]
+    for name in same_files(folder, folder / "model.pt"):
+        yield 2, [f"{name} is the file to read"], "safetensors_io.py", [folder / "model.pt", name]
+    for name in same_files(folder, model("same.safetensors", dict.copy)):
+        yield 2, [f"{name} is the file to read"], "dump_lesson.py", [folder / "same.safetensors", *source, "--out", name]
+
+
+def same_files(folder, path):
+    """Names of one file: its own, one with a detour, a hard and a symbolic link."""
+    hard, symbolic = folder / f"hard_{path.name}", folder / f"symbolic_{path.name}"
+    hard.hardlink_to(path)
+    symbolic.symlink_to(path)
+    return [path, f"{folder}/../{folder.name}/{path.name}", hard, symbolic]
 
 
 def run_tool(program, arguments):

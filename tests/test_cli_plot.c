@@ -67,6 +67,43 @@ static void text_is_small(void **state) {
     holds(last.out, "enc.0.attn.W_q.weight ");
 }
 
+/* Names tell tensors apart, whatever the width: they are whole, on a line of their own where they must be. */
+static void weights_have_whole_names(void **state) {
+    (void)state;
+    static const char *const columns[] = {"30", "40", "60", "80", "200"};
+    for (int i = 0; i < 5; i++) {
+        char script[128];
+        snprintf(script, sizeof script, "COLUMNS=%s \"$C\" plot weights \"$M\"", columns[i]);
+        assert_int_equal(run(script), 0);
+        holds(last.out, "\ndec.0.cross_attn.W_q.weight");
+        holds(last.out, "\ndec.0.cross_attn.W_q.bias");
+        lacks(last.out, "~");
+        for (const char *line = last.out, *end; (end = strchr(line, '\n')); line = end + 1)
+            assert_true(end - line <= atoi(columns[i]));
+    }
+    assert_int_equal(run("COLUMNS=20 \"$C\" plot weights \"$M\""), 0);
+    holds(last.out, "\nsrc_emb.weight\n");
+}
+
+/* What no run can fill is no panel; what they all lack is a sentence. */
+static void empty_charts_are_left_out(void **state) {
+    (void)state;
+    static const char line[] = "mkdir -p \"$D/%s\" && echo '{\"schema\":1,\"step\":1,\"loss\":%s,\"grad_norm\":0,"
+                               "\"lr\":4e-6}' >\"$D/%s/log.jsonl\" && \"$C\" plot training \"$D/%s\"";
+    char script[512];
+    snprintf(script, sizeof script, line, "no_norm", "3.1", "no_norm", "no_norm");
+    assert_int_equal(run(script), 0);
+    holds(last.out, "\nloss, nats a token\n");
+    lacks(last.out, "gradient norm");
+    lacks(last.out, "validation loss");
+    holds(last.out, "\n4e-6 +"); /* one learning rate has an axis of its own size */
+    lacks(last.out, "-0.5");
+    snprintf(script, sizeof script, line, "no_loss", "0", "no_loss", "no_loss");
+    assert_int_equal(run(script), 0);
+    lacks(last.out, "\nloss, nats a token\n");
+    holds(last.out, "\nlearning rate\n");
+}
+
 /* The lesson's own sizes, whatever the length and the seed, and no others. */
 static void the_lessons_run_is_beside_its_like(void **state) {
     (void)state;
@@ -108,9 +145,9 @@ static void wrong_usage(void **state) {
     (void)state;
     check_wrong("plot", 2, "PLOT is missing");
     check_wrong("plot weigths x", 2, "did you mean 'weights'? the plots are positions, training, weights");
-    check_wrong("plot training", 2, "plot training takes one RUN or more, and 0 are given");
-    check_wrong("plot weights a b", 2, "plot weights takes one MODEL, and 2 are given");
-    check_wrong("plot positions runs/a", 2, "plot positions takes no argument, and 1 are given");
+    check_wrong("plot training", 2, "plot training takes one RUN or more, found 0");
+    check_wrong("plot weights a b", 2, "plot weights takes one MODEL, found 2");
+    check_wrong("plot positions runs/a", 2, "plot positions takes no argument, found 1");
     check_wrong("plot weights \"$D/a\" --layers", 2, "--layers is not an option of `plot weights`");
     check_wrong("plot training \"$D/a\" --d-model 8", 2, "--d-model is not an option of `plot training`");
     check_wrong("plot positions --width 300", 2, "--width is that of a picture: it needs --out FILE");
@@ -155,6 +192,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_are_said),
         cmocka_unit_test(text_is_small),
+        cmocka_unit_test(weights_have_whole_names),
+        cmocka_unit_test(empty_charts_are_left_out),
         cmocka_unit_test(the_lessons_run_is_beside_its_like),
         cmocka_unit_test(json_is_the_numbers),
         cmocka_unit_test(wrong_usage),

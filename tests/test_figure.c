@@ -135,6 +135,44 @@ static void every_figure_at_every_width(void **state) {
     ch_figure_free(NULL);
 }
 
+/* A run whose gradients are of so many layers. */
+static const char *layered_run(const char *name, int layers) {
+    char line[2048], norms[900] = "";
+    for (int i = 0, used = 0; i < layers; i++)
+        used += snprintf(norms + used, sizeof norms - (size_t)used, "%s\"enc.%d.ff.w\":1", i ? "," : "", i);
+    int length =
+        snprintf(line, sizeof line, "{\"schema\":1,\"step\":1,\"gradient\":{%s},\"update\":{%s}}\n", norms, norms);
+    const char *run = strdup(path_in(made.folder, name));
+    mkdir(run, 0777);
+    put_bytes(path_in(run, "gradients.jsonl"), line, (size_t)length);
+    return run;
+}
+
+static int layers_height(const char *const *runs) {
+    ch_training_view layers = {.layers = true};
+    ch_figure *figure;
+    ch_error error;
+    size_t size;
+    check_ok(ch_figure_training(runs, 2, &layers, &figure, &error), &error);
+    char *bytes = saved(figure, "f.png", 900, &size);
+    int height = big_endian((unsigned char *)bytes + 20);
+    free(bytes);
+    ch_figure_free(figure);
+    return height;
+}
+
+/* Runs of different depths: each map is as high as its own layers. Half as many save half of a map's height, twice. */
+static void every_map_has_its_own_height(void **state) {
+    (void)state;
+    const char *deep = layered_run("deep", 24), *flat = layered_run("flat", 12);
+    const char *first[] = {flat, deep}, *last[] = {deep, flat}, *both[] = {deep, deep}, *none[] = {flat, flat};
+    int whole = layers_height(both), less = layers_height(first);
+    assert_int_equal(layers_height(last), less);
+    assert_true(whole - less > 150); /* 2 x 12 rows of a line of text each */
+    assert_true(layers_height(none) < whole);
+    free((char *)(uintptr_t)deep), free((char *)(uintptr_t)flat);
+}
+
 static bool holds_word(const char *bytes, size_t size, const char *word) {
     size_t length = strlen(word);
     for (size_t i = 0; i + length <= size; i++)
@@ -461,7 +499,7 @@ static void logs_that_are_damaged(void **state) {
     check_log(name, "{\"schema\":1,\"step\":1,\"gradient\":{\"a.w\":1},\"update\":{\"b.w\":1}}\n", true, "'update'",
               "found 'b.w'");
     check_log(name, "{\"schema\":1,\"step\":1,\"gradient\":{\"a.w\":1},\"update\":{}}\n", true, "'update'",
-              "expected 1 tensors as in the first line, found 0");
+              "expected 1 tensor as in the first line, found 0");
     check_log(name, NORMS("1", "-1"), true, "line 1: 'a.w': expected 0 or more, found -1", "");
     check_log(name, NORMS("1", "1") NORMS("2", "1e999"), true, "line 2: 'a.w': expected a finite number", "1e999");
     check_log(name, "{\"schema\":1,\"step\":1,\"gradient\":{\"a.w\":\"x\"},\"update\":{}}\n", true, "'a.w'",
@@ -575,12 +613,19 @@ const char *__lsan_default_suppressions(void) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_figure_at_every_width), cmocka_unit_test(pictures_are_deterministic),
-        cmocka_unit_test(pictures_that_are_refused),   cmocka_unit_test(text_fits),
-        cmocka_unit_test(positions_are_the_formula),   cmocka_unit_test(weights_are_those_of_the_model),
-        cmocka_unit_test(training_is_the_log),         cmocka_unit_test(layers_add_up),
-        cmocka_unit_test(layers_stand_at_their_steps), cmocka_unit_test(logs_that_are_damaged),
-        cmocka_unit_test(logs_that_are_good_enough),   cmocka_unit_test(other_bad_input),
+        cmocka_unit_test(every_figure_at_every_width),
+        cmocka_unit_test(every_map_has_its_own_height),
+        cmocka_unit_test(pictures_are_deterministic),
+        cmocka_unit_test(pictures_that_are_refused),
+        cmocka_unit_test(text_fits),
+        cmocka_unit_test(positions_are_the_formula),
+        cmocka_unit_test(weights_are_those_of_the_model),
+        cmocka_unit_test(training_is_the_log),
+        cmocka_unit_test(layers_add_up),
+        cmocka_unit_test(layers_stand_at_their_steps),
+        cmocka_unit_test(logs_that_are_damaged),
+        cmocka_unit_test(logs_that_are_good_enough),
+        cmocka_unit_test(other_bad_input),
         cmocka_unit_test(memory_that_runs_out),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

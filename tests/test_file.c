@@ -306,6 +306,33 @@ static void a_full_disk_keeps_the_old_file(void **state) {
     assert_content(path, "old");
 }
 
+/* What a killed writer left goes when its file is written again, and not before: another file is none of its business.
+ */
+static void leftovers_go(void **state) {
+    (void)state;
+    struct file_writer writer;
+    int how;
+    pid_t child = fork();
+    if (child == 0) {
+        if (file_writer_open(&writer, in("model"), NULL) == CH_OK) file_writer_append(&writer, "half", 4, NULL);
+        raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how));
+    assert_int_equal(entries(), 1);
+    assert_int_equal(file_write(in("other"), "x", 1, NULL), CH_OK);
+    assert_int_equal(entries(), 2);
+    assert_int_equal(file_write(in("model"), "new", 3, NULL), CH_OK);
+    assert_int_equal(entries(), 2);
+    assert_content(in("model"), "new");
+    assert_int_equal(file_writer_open(&writer, in("model"), NULL), CH_OK); /* one at work is left alone */
+    assert_int_equal(file_write(in("model"), "newer", 5, NULL), CH_OK);
+    assert_int_equal(file_writer_append(&writer, "last", 4, NULL), CH_OK);
+    assert_int_equal(file_writer_commit(&writer, NULL), CH_OK);
+    assert_content(in("model"), "last");
+    assert_int_equal(entries(), 2);
+}
+
 static void assert_not_written(const char *path, const char *says) {
     ch_error error = {0};
     assert_int_equal(file_write(path, "x", 1, &error), CH_FAILED);
@@ -383,6 +410,7 @@ int main(void) {
         TEST(every_act_can_fail),
         TEST(every_act_can_be_the_last),
         TEST(a_full_disk_keeps_the_old_file),
+        TEST(leftovers_go),
         TEST(where_nothing_can_be_written),
         TEST(a_name_without_folder),
         TEST(folders),

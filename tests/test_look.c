@@ -179,7 +179,7 @@ static void layers_and_heads_out_of_range(void **state) {
     (void)state;
     ch_model *model = open_model(TINY);
     ch_attention *attention = look(model, (ch_sequence){digits, 6}, 0);
-    check_selection(attention, 1, 0, "layer: expected 0 to 0, found 1");
+    check_selection(attention, 1, 0, "layer: expected 0, found 1");
     check_selection(attention, 0, 2, "head: expected 0 to 1 in layer 0, found 2");
     check_selection(attention, -1, 1000000, "found 1000000");
     ch_attention_free(attention);

@@ -350,7 +350,7 @@ static void check_config(const char *from, const char *to, const char *says, con
 
 static void configs_that_name_the_unknown(void **state) {
     (void)state;
-    check_config("\"schema\":1", "\"schema\":2", "'schema'", "expected 1 to 1, found 2");
+    check_config("\"schema\":1", "\"schema\":2", "'schema'", "expected 1, found 2");
     check_config("\"schema\":1,", "", "'schema'", "");
     check_config("\"d_model\":8", "\"d_model\":8,\"rotary\":true", "'rotary'", "does not know");
     check_config("\"norm\":\"layernorm\"", "\"norm\":\"rmsnorm\"", "unknown norm 'rmsnorm'", "have layernorm");
@@ -384,7 +384,7 @@ static void configs_with_wrong_attention(void **state) {
     check_config("\"heads\":2", "\"heads\":3", "'kv_of_head'", "expected 3 numbers, one for each head, found 2");
     check_config("\"heads\":2", "\"haeds\":2", "'haeds'", "does not know");
     check_config("\"kv_heads\":2", "\"kv_heads\":3", "'kv_heads'", "expected 1 to 2, found 3");
-    check_config("\"kv_heads\":2", "\"kv_heads\":1", "'kv_of_head'", "expected 0 to 0, found 1");
+    check_config("\"kv_heads\":2", "\"kv_heads\":1", "'kv_of_head'", "expected 0, found 1");
     check_config("\"d_head\":4", "\"d_head\":0", "'d_head'", "found 0");
     check_config("\"d_head\":4", "\"d_head\":5", "W_q.weight", "expected shape (10, 8), found (8, 8)");
     check_config("\"kv_of_head\":[0,1]", "\"kv_of_head\":[0,2]", "'kv_of_head'", "found 2");
@@ -460,6 +460,10 @@ static void heads_in_the_metadata(void **state) {
     check_ok(st_write(path, parts.item, parts.count, metadata, 1, &error), &error);
     ch_model *model;
     check_sentence(ch_model_open(path, 0, &model, &error), CH_USAGE, &error, "heads 3", "width 8", NULL);
+    check_sentence(ch_model_open(path, 5, &model, &error), CH_USAGE, &error, path, "heads 5", "width 8", NULL);
+    check_ok(st_write(path, parts.item, parts.count, NULL, 0, &error), &error);
+    check_sentence(ch_model_open(path, 0, &model, &error), CH_FAILED, &error, path, "give it with --heads", NULL);
+    check_ok(st_write(path, parts.item, parts.count, metadata, 1, &error), &error);
     metadata[0].value = "2";
     check_ok(st_write(path, parts.item, parts.count, metadata, 1, &error), &error);
     ch_model_free(open_model(path));

@@ -1,4 +1,5 @@
 /* Heat maps as files and on terminals: pictures are read back pixel by pixel, text is measured line by line. */
+#include "io/temporary.h"
 #include "plot/colour.h"
 #include "plot/format.h"
 #include "plot/heatmap.h"
@@ -474,7 +475,7 @@ static void test_unwritable(void **state) {
     free(sample);
 }
 
-/* What a process that died left behind is in nobody's way, and is left alone. */
+/* What another process that died left behind is in nobody's way, and is left alone. */
 static void test_stale_temporary(void **state) {
     char path[512], name[64];
     struct sample *sample = sample_new(1, 7, 6, false);
@@ -483,6 +484,25 @@ static void test_stale_temporary(void **state) {
     assert_int_equal(draw(&sample->grid, in_folder(*state, "map.png", path), NULL), CH_OK);
     struct picture picture = picture_open(path);
     cairo_surface_destroy(picture.surface);
+    assert_int_equal(empty_folder(*state), 2);
+    free(sample);
+}
+
+/* What a death in the middle of the same picture left goes when it is drawn again. */
+static void test_leftover(void **state) {
+    char path[512], name[600];
+    int lock, how;
+    struct sample *sample = sample_new(1, 7, 6, false);
+    in_folder(*state, "map.png", path);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)!write(temporary_open(path, name, &lock), "half", 4);
+        raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+    assert_int_equal(draw(&sample->grid, in_folder(*state, "map.svg", path), NULL), CH_OK); /* another picture */
+    assert_int_equal(draw(&sample->grid, in_folder(*state, "map.png", path), NULL), CH_OK);
     assert_int_equal(empty_folder(*state), 2);
     free(sample);
 }
@@ -575,6 +595,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_unwritable, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_stale_temporary, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_leftover, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_full_disk, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_without_memory, make_folder, remove_folder),
     };

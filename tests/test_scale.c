@@ -213,6 +213,22 @@ static void rounding(void **state) {
     check_rounded(7, 11, true, 5, 20);
 }
 
+/* One value, or values as good as one, get a range of their own size with at least two ticks that differ. */
+static void one_value_has_a_range(void **state) {
+    (void)state;
+    static const double value[] = {1e-299, 1e-12, 4.4e-6, 0.001, 1, 2.5, 3000, 1e12, 1e299, -1e-12, -7};
+    for (size_t i = 0; i < 2 * sizeof value / sizeof *value; i++) {
+        double at = value[i / 2], size = fabs(at);
+        struct scale scale = scale_of(at, i % 2 ? at * (1 + 1e-7) : at, false);
+        assert_true(fabs(scale.low / size - (at / size - 0.5)) < 1e-6);
+        assert_true(fabs(scale.high / size - (at / size + 0.5)) < 1e-6);
+        struct ticks ticks = scale_ticks(&scale, 4);
+        assert_true(ticks.count >= 2);
+        for (int t = 1; t < ticks.count; t++) assert_string_not_equal(ticks.text[t], ticks.text[t - 1]);
+    }
+    check_rounded(0, 0, false, -0.6, 0.6); /* in steps of 0.2 */
+}
+
 /* Steps are whole: a short run's axis has no half ones. */
 static void whole_numbers_have_no_ticks_between(void **state) {
     (void)state;
@@ -292,6 +308,7 @@ int main(void) {
         cmocka_unit_test(places),
         cmocka_unit_test(odd_ranges),
         cmocka_unit_test(rounding),
+        cmocka_unit_test(one_value_has_a_range),
         cmocka_unit_test(whole_numbers_have_no_ticks_between),
         cmocka_unit_test(lines_are_seen_on_white),
         cmocka_unit_test(pens_differ),

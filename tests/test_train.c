@@ -389,7 +389,14 @@ static void damaged_checkpoints_are_refused(void **state) {
 }
 
 /* A half of a checkpoint that is whole and says something impossible. */
-static void check_trainer_file(const char *run, const char *step, const char *best, uint32_t next, const char *says) {
+struct claim {
+    const char *step, *best_step, *best_loss, *tensor; /* the tensor whose element 1 is `value` */
+    double value;
+    uint32_t next; /* of the generator */
+};
+static const struct claim sound = {"10", "10", "2.5", "", 0, 5};
+
+static void check_claim(const char *run, struct claim claim, const char *says) {
     const char *path = path_in(run, "checkpoints/10/trainer.safetensors");
     struct st_file *file = open_golden(path);
     size_t count = st_count(file);
@@ -399,29 +406,149 @@ static void check_trainer_file(const char *run, const char *step, const char *be
         void *bytes = malloc(tensor->bytes);
         assert_int_equal(st_read_bytes(file, tensor, bytes, NULL), CH_OK);
         items[i] = (struct st_item){tensor->name, tensor->dtype->name, tensor->rank, tensor->shape, bytes};
-        if (strcmp(tensor->name, "rng.torch") == 0) ((struct torch_rng *)bytes)->next = next;
+        if (strcmp(tensor->name, "rng.torch") == 0) ((struct torch_rng *)bytes)->next = claim.next;
+        if (strcmp(tensor->name, claim.tensor) == 0) ((real *)bytes)[1] = (real)claim.value;
     }
-    struct st_pair metadata[] = {
-        {"format", "clearhead trainer"}, {"schema", "2"}, {"step", step}, {"best_step", best}, {"best_loss", "2.5"}};
+    struct st_pair metadata[] = {{"format", "clearhead trainer"},
+                                 {"schema", "2"},
+                                 {"step", claim.step},
+                                 {"best_step", claim.best_step},
+                                 {"best_loss", claim.best_loss}};
+    size_t size;
+    char *good = file_bytes(path, &size);
     ch_error error;
     check_ok(st_write(path, items, count, metadata, 5, &error), &error);
     check_resume(run, NULL, NULL, CH_FAILED, path, says);
+    put_bytes(path, good, size);
     for (size_t i = 0; i < count; i++) free((void *)(uintptr_t)items[i].data);
-    free(items);
+    free(items), free(good);
     st_close(file);
+}
+
+static void check_number_claims(const char *run) {
+    static const char *const steps[] = {"ten", "-1", "10x", "", " 10", "9", "9007199254740993", "99999999999999999999"};
+    static const char *const best[] = {"best", "-2", "0", "11", "99999999999999999999", "1.5"};
+    static const char *const losses[] = {"nan", "inf", "-inf", "-0.5", "1e999", "low", "", "1x"};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct claim claim = sound;
+        claim.step = steps[i];
+        check_claim(run, claim, "'step': expected its step, 10 as its folder says, found '");
+    }
+    for (size_t i = 0; i < sizeof best / sizeof *best; i++) {
+        struct claim claim = sound;
+        claim.best_step = best[i];
+        check_claim(run, claim, "'best_step': expected -1, or 1 to its step, 10, found '");
+    }
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        struct claim claim = sound;
+        claim.best_loss = losses[i];
+        check_claim(run, claim, "'best_loss': expected a finite number of at least 0, found '");
+    }
+}
+
+static void check_moment_claim(const char *run, const char *tensor, double value, const char *says) {
+    struct claim claim = sound;
+    claim.tensor = tensor;
+    claim.value = value;
+    check_claim(run, claim, says);
 }
 
 static void impossible_checkpoints_are_refused(void **state) {
     (void)state;
     ch_recipe *recipe = run_recipe("rng", "torch");
-    char *run = whole_run("impossible", recipe);
-    check_trainer_file(run, "ten", "10", 5, "its step");
-    check_trainer_file(run, "-1", "10", 5, "its step");
-    check_trainer_file(run, "10x", "10", 5, "its step");
-    check_trainer_file(run, "10", "-2", 5, "its step");
-    check_trainer_file(run, "10", "best", 5, "its step");
-    check_trainer_file(run, "10", "10", 625, "no state of PyTorch's generator");
+    char *run = whole_run("impossible", recipe), *model;
+    check_number_claims(run);
+    struct claim claim = sound;
+    claim.next = 625;
+    check_claim(run, claim, "no state of PyTorch's generator");
+    static const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    for (int i = 0; i < 3; i++) {
+        check_moment_claim(run, "adam.m.enc.0.n1.bias", bad[i], "'adam.m.enc.0.n1.bias': element 1 is ");
+        check_moment_claim(run, "adam.v.enc.0.n1.bias", bad[i], "'adam.v.enc.0.n1.bias': element 1 is ");
+    }
+    check_moment_claim(run, "adam.v.enc.0.n1.bias", -0.25, "element 1 is -0.25; expected numbers of at least 0");
+    finish_run(resumed(run)); /* as it was, it goes on */
+    model = strdup(path_in(run, "checkpoints/10/model.safetensors"));
+    ch_model *poisoned = open_model(model);
+    values_of(poisoned, "enc.0.n1.bias")[1] = (real)NAN;
+    ch_error error;
+    check_ok(ch_model_save(poisoned, model, &error), &error);
+    check_resume(run, NULL, NULL, CH_FAILED, model, "'enc.0.n1.bias': element 1 is not a number");
+    ch_model_free(poisoned);
+    free(run), free(model);
+    ch_recipe_free(recipe);
+}
+
+/* ---- lost checkpoints ---- */
+
+static void lose_checkpoints(const char *run) {
+    char command[4200];
+    snprintf(command, sizeof command, "rm -r '%s'", path_in(run, "checkpoints"));
+    assert_int_equal(system(command), 0);
+}
+
+/* Ends a run behind a step, with the recipe's option set, and takes its checkpoints and its result away. */
+static char *run_without(const char *name, const char *option, const char *value, int64_t at) {
+    ch_recipe *recipe = run_recipe(option, value);
+    char *run = strdup(path_in(folder, name));
+    ch_trainer *trainer = trainer_of(recipe, run);
+    ch_error error;
+    assert_int_equal(ch_trainer_run(trainer, stop_at, &at, &error), at < 10 ? CH_STOPPED : CH_OK);
+    ch_trainer_free(trainer);
+    lose_checkpoints(run);
+    ch_recipe_free(recipe);
+    return run;
+}
+
+static void check_lost(char *run, const char *says) {
+    size_t size, after;
+    char *log = file_bytes(path_in(run, "log.jsonl"), &size);
+    check_resume(run, NULL, NULL, CH_FAILED, run, says);
+    char *same = file_bytes(path_in(run, "log.jsonl"), &after);
+    assert_int_equal(size, after);
+    assert_memory_equal(log, same, size);
+    free(log), free(same), free(run);
+}
+
+/* A run whose log goes on behind a checkpoint had one, and would write over what is left. */
+static void lost_checkpoints_are_not_started_over(void **state) {
+    (void)state;
+    check_lost(run_without("lost_behind", "validation", "0", 6), "has come to step 6, found none");
+    char *run = run_without("lost_rare", "validation", "7", 6);
+    ch_recipe *rare = run_recipe("save-every", "100"); /* as if the run had gone on with it */
+    char *json = ch_recipe_json(rare);
+    put_bytes(path_in(run, "recipe.json"), json, strlen(json));
+    check_lost(run, "has come to step 6, found none");
+    ch_string_free(json);
+    ch_recipe_free(rare);
+    run = run_without("lost_result", "save-every", "100", 10);
+    check_resume(run, NULL, NULL, CH_FAILED, run, "has come to step 10, found none"); /* model.safetensors is there */
+    assert_int_equal(unlink(path_in(run, "log.jsonl")), 0);
+    check_resume(run, NULL, NULL, CH_FAILED, run, "has come to step 10, found none");
     free(run);
+    run = run_without("lost_gradients", "log-gradients", "on", 6);
+    assert_int_equal(unlink(path_in(run, "log.jsonl")), 0);
+    check_resume(run, NULL, NULL, CH_FAILED, run, "has come to step 6, found none");
+    free(run);
+}
+
+/* One that died before its first checkpoint, or while it wrote it, starts again and ends as if nothing had been. */
+static void runs_without_a_first_checkpoint_start_over(void **state) {
+    (void)state;
+    ch_recipe *recipe = run_recipe("rng", "philox");
+    char *whole = whole_run("over", recipe);
+    static const int64_t ends[] = {3, 4};
+    for (int i = 0; i < 2; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "over_%d", i);
+        char *run = run_without(name, "rng", "philox", ends[i]);
+        ch_trainer *trainer = resumed(run);
+        assert_int_equal(trainer->step, 0);
+        finish_run(trainer);
+        check_same_run(run, whole, "10");
+        free(run);
+    }
+    free(whole);
     ch_recipe_free(recipe);
 }
 
@@ -520,6 +647,8 @@ int main(void) {
         cmocka_unit_test(a_run_is_locked),
         cmocka_unit_test(damaged_checkpoints_are_refused),
         cmocka_unit_test(impossible_checkpoints_are_refused),
+        cmocka_unit_test(lost_checkpoints_are_not_started_over),
+        cmocka_unit_test(runs_without_a_first_checkpoint_start_over),
         cmocka_unit_test(the_first_tensor_is_named),
         cmocka_unit_test(a_failed_step_leaves_no_trace),
         cmocka_unit_test(a_run_that_overflows),

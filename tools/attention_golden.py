@@ -2,7 +2,7 @@
 
 Mask 0 means hidden. Every query of the masks below sees something: the article's version gives NaN where one does not.
 """
-import torch
+from pytorch import torch
 import torch.nn.functional as F
 
 import safetensors_io

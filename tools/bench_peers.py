@@ -39,7 +39,10 @@ class Torch:
         self.process = subprocess.Popen([python, TOOLS / "bench_torch.py", case, *extra], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True,
                                         env={**os.environ, **({"OPENBLAS_CORETYPE": core} if core else {})})
-        self.build = json.loads(self.process.stdout.readline())
+        first = self.process.stdout.readline()
+        if not first:  # it has said why
+            sys.exit(f"bench_peers.py: {python} could not run {case} in PyTorch")
+        self.build = json.loads(first)
 
     def sample(self, threads, seconds):
         print(threads, seconds, file=self.process.stdin, flush=True)

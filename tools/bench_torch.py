@@ -13,7 +13,7 @@ import os
 import sys
 import time
 
-import torch
+from pytorch import torch
 
 import lesson
 import safetensors_io

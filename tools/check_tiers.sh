@@ -15,7 +15,7 @@ base
 kernels   base
 nn        base kernels
 data      base
-plot      base
+plot      base io/temporary.h
 optim     base kernels nn
 io        base nn/params.h
 recipe    base kernels nn data optim io/file.h plot/format.h

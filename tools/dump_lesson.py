@@ -13,7 +13,7 @@ record() sees is dumped. The file states the order of computation (see safetenso
 import argparse
 import re
 
-import torch
+from pytorch import torch
 import torch.nn.functional as F
 
 import lesson
@@ -160,6 +160,7 @@ def parse():
 
 def main():
     parser, options = parse()
+    safetensors_io.check_apart(parser, options.model, options.out)
     state, heads = load_state(options.model)
     if heads and options.heads and heads != options.heads:
         parser.error(f"{options.model} has {heads} heads, and --heads says {options.heads}")

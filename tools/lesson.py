@@ -7,7 +7,7 @@ Recording changes no value.
 """
 import math
 
-import torch
+from pytorch import torch
 import torch.nn as nn
 import torch.nn.functional as F
 

@@ -26,7 +26,7 @@ import pathlib
 import sys
 import tempfile
 
-import torch
+from pytorch import torch
 
 import attention_golden
 import dump_lesson

@@ -16,7 +16,7 @@ import json
 import os
 import sys
 
-import torch
+from pytorch import torch
 
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
           "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8,
@@ -131,12 +131,24 @@ def whole_number(text):
     return int(text)
 
 
+def is_same_file(path, other):
+    """Under whatever names: spelled otherwise, or linked."""
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
+
+
+def check_apart(parser, source, target):
+    """A tool does not replace what it reads."""
+    if is_same_file(source, target):
+        parser.error(f"{target} is the file to read, {source}: writing it would replace that; choose another name")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Converts a saved state_dict to safetensors.")
     parser.add_argument("source", help="what torch.save(model.state_dict(), ...) wrote")
     parser.add_argument("target", help="the .safetensors file to write")
     parser.add_argument("--heads", type=whole_number, help="attention heads, which the tensors do not tell")
     options = parser.parse_args()
+    check_apart(parser, options.source, options.target)
     save(options.target, load_pickled(options.source), {"heads": options.heads} if options.heads else None)
 
 

@@ -6,7 +6,7 @@ is the 32-bit draw that follows, which tells how many draws were taken.
 import struct
 import textwrap
 
-import torch
+from pytorch import torch
 
 SEEDS = (0, 1, 12345, 2**40 + 7)
 FIRST, LATE = 8, 1244  # a few words from the start, and a few around the second renewal of the state

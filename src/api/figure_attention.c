@@ -1,6 +1,7 @@
 /* Cross-attention of a look: maps of one layer, as a figure and as numbers. */
 #include "api/figure.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "inspect/attention.h"
 #include "plot/heatmap.h"
 
@@ -42,10 +43,12 @@ struct selection {
 /* Resolves -1 (the last layer, all heads) and checks the rest. */
 static ch_status select_maps(const ch_attention *a, int layer, int head, struct selection *selection, ch_error *error) {
     int chosen = layer < 0 ? a->layers - 1 : layer;
-    if (chosen >= a->layers) return fail(error, CH_USAGE, "layer: expected 0 to %d, found %d", a->layers - 1, layer);
+    char range[TEXT_RANGE];
+    if (chosen >= a->layers)
+        return fail(error, CH_USAGE, "layer: expected %s, found %d", text_range(0, a->layers - 1, range), layer);
     if (head >= a->heads[chosen])
-        return fail(error, CH_USAGE, "head: expected 0 to %d in layer %d, found %d", a->heads[chosen] - 1, chosen,
-                    head);
+        return fail(error, CH_USAGE, "head: expected %s in layer %d, found %d",
+                    text_range(0, a->heads[chosen] - 1, range), chosen, head);
     *selection = (struct selection){chosen, head < 0 ? 0 : head, head < 0 ? a->heads[chosen] : 1};
     return CH_OK;
 }

@@ -7,6 +7,7 @@
 #include "api/figure_layers.h"
 #include "api/run_log.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/run_folder.h"
 #include "plot/heatmap.h"
 
@@ -103,8 +104,8 @@ static ch_status take_norms(struct layers_run *run, int kind, const struct js_va
     const struct js_value *value;
     size_t layers = (size_t)run->layers, base = (size_t)run->steps * layers;
     if (js_count(norms) != run->tensors)
-        return fail(error, CH_FAILED, "%s: '%s': expected %zu tensors as in the first line, found %zu", where,
-                    kind_key[kind], run->tensors, js_count(norms));
+        return fail(error, CH_FAILED, "%s: '%s': expected %zu tensor%s as in the first line, found %zu", where,
+                    kind_key[kind], run->tensors, text_plural(run->tensors), js_count(norms));
     if (!mem_grow((void **)&run->value[kind], &run->value_capacity[kind], base + layers, sizeof *run->value[kind]))
         return fail_memory(error, "a run's gradients");
     float *row = run->value[kind] + base;

@@ -139,8 +139,9 @@ static void fill_page(struct training_figure *f) {
     int count = 0;
     f->panel[count++] = (struct panel){&panel_key, &f->key, true};
     for (int signal = 0; signal < RUN_SIGNALS; signal++)
-        if (f->chart[signal].series_count > 0)
+        if (chart_can_be_drawn(&f->chart[signal]))
             f->panel[count++] = (struct panel){&panel_chart, &f->chart[signal], false};
+    if (count == 1) f->panel[count++] = (struct panel){&panel_chart, &f->chart[RUN_LOSS], false}; /* has its sentence */
     f->figure.page = (struct page){"Training", WIDTH, 2, count, f->panel};
 }
 

@@ -55,3 +55,15 @@ size_t text_control(const char *text) {
 double text_number(double x) {
     return isnan(x) ? fabs(x) : x;
 }
+
+const char *text_plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+const char *text_range(int64_t least, int64_t most, char out[TEXT_RANGE]) {
+    if (least == most)
+        snprintf(out, TEXT_RANGE, "%lld", (long long)least);
+    else
+        snprintf(out, TEXT_RANGE, "%lld to %lld", (long long)least, (long long)most);
+    return out;
+}

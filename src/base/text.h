@@ -3,6 +3,7 @@
 #define CH_BASE_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* The name nearest to `word` by edit distance, or NULL if none is near enough to be a slip of the fingers. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
@@ -15,5 +16,12 @@ size_t text_control(const char *text);
 
 /* x for printf, which would write the sign of a NaN. */
 double text_number(double x);
+
+/* What makes a word a plural: "s", but for one. */
+const char *text_plural(uint64_t count);
+
+enum { TEXT_RANGE = 48 };
+/* "0 to 5"; "0" where there is nothing else. */
+const char *text_range(int64_t least, int64_t most, char out[TEXT_RANGE]);
 
 #endif

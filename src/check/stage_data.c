@@ -2,6 +2,7 @@
  * Stage data: five examples to read, and the rules that every example must keep. The answer is checked against what the
  * task means (expectation.h), not against the code that made it.
  */
+#include "base/text.h"
 #include "check/check.h"
 #include "check/expectation.h"
 
@@ -116,9 +117,9 @@ static ch_status judge(struct check *check, const ch_examples *examples) {
         check, true,
         "%d example%s: targets are <sos>, %s, <eos>; no <pad> in any (a padded tensor would add %lld to "
         "%lld source token%s)",
-        examples->count, examples->count == 1 ? "" : "s",
+        examples->count, text_plural((uint64_t)examples->count),
         expectation ? expectation->words : "an answer that no rule is known for", longest * examples->count - tokens,
-        tokens, tokens == 1 ? "" : "s");
+        tokens, text_plural((uint64_t)tokens));
 }
 
 static ch_status run(struct check *check, ch_error *error) {

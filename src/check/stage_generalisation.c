@@ -36,7 +36,7 @@ static ch_status train(const struct check *check, ch_trainer **trainer, ch_error
     if (status == CH_OK) status = ch_trainer_run(*trainer, each_step, &course, error);
     if (status == CH_OK)
         check_line(check, "trained first: %lld step%s, loss %s to %s", (long long)course.last.steps,
-                   course.last.steps == 1 ? "" : "s", check_number(course.first.loss, 4).text,
+                   text_plural((uint64_t)course.last.steps), check_number(course.first.loss, 4).text,
                    check_number(course.last.loss, 4).text);
     return status;
 }

@@ -68,7 +68,7 @@ static struct band band_of(const struct check *check, const struct measure *m) {
     double variance = width * init->matrix_variance(vocab, width) + init->bias_variance(width);
     struct band band = {.uniform = log(vocab), .sigma = sqrt(variance)};
     double labels = 4 * band.sigma * m->spread, few = log(1 + 4 * sqrt((exp(variance) - 1) / vocab));
-    band.low = band.uniform - labels;
+    band.low = fmax(band.uniform - labels, 0); /* no loss is below */
     band.high = band.uniform + variance / 2 + hypot(labels, few);
     return band;
 }

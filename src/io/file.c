@@ -1,6 +1,7 @@
 #include "io/file.h"
 #include "base/memory.h"
 #include "io/disk.h"
+#include "io/temporary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -156,42 +157,25 @@ ch_status file_rename(const char *from, const char *to, ch_error *error) {
 
 /* ---- writing ---------------------------------------------------------------------------------- */
 
-enum { TEMPORARY_NAMES = 1000 }; /* how many leftovers of killed programs we step over */
-#define TEMPORARY_START ".clearhead-"
-#define TEMPORARY_END ".tmp"
-
-/* A name of its own for the temporary file, short whatever the length of the final one, and with the permissions that
- * a new file gets (which mkstemp would not give). */
 static ch_status open_temporary(struct file_writer *writer, ch_error *error) {
     char folder[PATH_MAX];
     ch_status status = parent_folder(writer->path, folder, error);
     if (status != CH_OK) return status;
-    size_t size = strlen(folder) + 64;
-    writer->temporary = mem_new(size, 1);
+    writer->temporary = mem_new(strlen(writer->path) + TEMPORARY_ROOM, 1);
     if (!writer->temporary) return fail_memory(error, writer->path);
-    for (int i = 0; i < TEMPORARY_NAMES; i++) {
-        snprintf(writer->temporary, size, "%s/" TEMPORARY_START "%ld-%d" TEMPORARY_END, folder, (long)getpid(), i);
-        writer->descriptor = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (writer->descriptor >= 0) return CH_OK;
-        if (errno != EEXIST) break;
-    }
+    writer->descriptor = temporary_open(writer->path, writer->temporary, &writer->lock);
+    if (writer->descriptor >= 0) return CH_OK;
     status = fail_errno(error, "cannot create a file in %s to write %s", folder, writer->path);
     mem_free(writer->temporary); /* it is not ours to unlink */
     writer->temporary = NULL;
     return status;
 }
 
-static bool is_temporary(const char *name) {
-    size_t length = strlen(name), end = strlen(TEMPORARY_END);
-    return strncmp(name, TEMPORARY_START, strlen(TEMPORARY_START)) == 0 && length > end &&
-           strcmp(name + length - end, TEMPORARY_END) == 0;
-}
-
 void file_remove_leftovers(const char *folder) {
     DIR *listing = opendir(folder);
     if (!listing) return;
     for (struct dirent *entry; (entry = readdir(listing));)
-        if (is_temporary(entry->d_name)) unlinkat(dirfd(listing), entry->d_name, 0);
+        if (temporary_is(entry->d_name)) unlinkat(dirfd(listing), entry->d_name, 0);
     closedir(listing);
 }
 
@@ -221,7 +205,7 @@ static ch_status writer_start(struct file_writer *writer, const char *path, ch_e
 
 ch_status file_writer_open(struct file_writer *writer, const char *path, ch_error *error) {
     ch_assert(writer && path);
-    *writer = (struct file_writer){.descriptor = -1};
+    *writer = (struct file_writer){.descriptor = -1, .lock = -1};
     ch_status status = writer_start(writer, path, error);
     if (status != CH_OK) file_writer_abandon(writer);
     return status;
@@ -262,9 +246,10 @@ ch_status file_writer_commit(struct file_writer *writer, ch_error *error) {
 void file_writer_abandon(struct file_writer *writer) {
     if (writer->descriptor >= 0) close(writer->descriptor);
     if (writer->temporary) unlink(writer->temporary);
+    if (writer->lock >= 0) close(writer->lock);
     mem_free(writer->temporary);
     mem_free(writer->path);
-    *writer = (struct file_writer){.descriptor = -1};
+    *writer = (struct file_writer){.descriptor = -1, .lock = -1};
 }
 
 ch_status file_write(const char *path, const void *bytes, size_t length, ch_error *error) {

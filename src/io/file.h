@@ -3,7 +3,7 @@
  *
  * A file is written under a temporary name in its own folder, synced, renamed over the old one, and the folder is
  * synced. Whatever fails or dies on the way, the name holds either the old content or the new, and after a failure
- * that we live to report no temporary file stays behind.
+ * that we live to report no temporary file stays behind; what a death left goes when the file is written again.
  */
 #ifndef CH_IO_FILE_H
 #define CH_IO_FILE_H
@@ -20,7 +20,7 @@ ch_status file_read(const char *path, size_t limit, char **text, size_t *length,
 
 struct file_writer {
     char *path, *temporary; /* NULL: nothing under way */
-    int descriptor;
+    int descriptor, lock;   /* of the temporary file; lock: until it has the final name */
 };
 
 /* Starts writing. An existing file keeps its permissions, and a symbolic link keeps pointing: its target is

@@ -241,8 +241,9 @@ static ch_status check_rest(struct reading *reading, const char *text, size_t le
 }
 
 /* Reads the lines up to last_step; *reached gets the step of the last of them. */
-static ch_status check_lines(const char *path, int64_t last_step, log_take take, int64_t *reached, ch_error *error) {
-    struct reading reading = {.path = path, .take = take};
+static ch_status check_lines(const char *path, int64_t last_step, log_take take, void *context, int64_t *reached,
+                             ch_error *error) {
+    struct reading reading = {.path = path, .take = take, .context = context};
     char *text;
     size_t length, at = 0;
     *reached = 0;
@@ -260,11 +261,12 @@ static ch_status check_lines(const char *path, int64_t last_step, log_take take,
     return status;
 }
 
-ch_status log_check(const char *path, int64_t last_step, int64_t sure_step, log_take take, ch_error *error) {
+ch_status log_check(const char *path, int64_t last_step, int64_t sure_step, log_take take, void *context,
+                    ch_error *error) {
     ch_error why;
     int64_t reached;
     if (last_step == 0 || !run_exists(path)) return CH_OK;
-    ch_status status = check_lines(path, last_step, take, &reached, &why);
+    ch_status status = check_lines(path, last_step, take, context, &reached, &why);
     if (status == CH_OK && reached >= sure_step) return CH_OK;
     if (status == CH_NO_MEMORY) return fail_memory(error, "the log");
     if (status == CH_OK && reached)

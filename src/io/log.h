@@ -25,7 +25,8 @@ typedef ch_status (*log_take)(const struct js_value *line, int64_t step, const c
  * `sure_step`: a line up to there that cannot be read, or none. A last line without its end is what a killed run left,
  * and fine; after last_step only a step from before it is refused; a missing file is no fault. Changes nothing. take:
  * what each line up to there must pass; NULL: nothing more. */
-ch_status log_check(const char *path, int64_t last_step, int64_t sure_step, log_take take, ch_error *error);
+ch_status log_check(const char *path, int64_t last_step, int64_t sure_step, log_take take, void *context,
+                    ch_error *error);
 /* Reads a whole log. Every line must be an object of schema 1 whose "step" is more than the one before; a last line
  * without its end is one that is being written, or that a dead run left, and is passed over. Fails on a log without
  * lines. */

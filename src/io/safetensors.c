@@ -52,7 +52,7 @@ static ch_status refuse_start(const char *path, const unsigned char *start, size
                     path);
     if (length <= LENGTH_BYTES)
         return fail(error, CH_FAILED, "%s is truncated: expected a safetensors header, found %zu byte%s in all", path,
-                    length, length == 1 ? "" : "s");
+                    length, text_plural(length));
     return fail(error, CH_FAILED,
                 "%s is not a safetensors file: expected a header of at most %d bytes that starts with '{', found other "
                 "bytes",
@@ -145,7 +145,7 @@ static ch_status read_offsets(struct st_tensor *tensor, const struct js_value *e
         shape_text(tensor->rank, tensor->shape, shape, sizeof shape);
         return fail(error, CH_FAILED,
                     "%s: expected %zu byte%s for %s %s, found data_offsets [%" PRId64 ", %" PRId64 "]", where,
-                    tensor->bytes, tensor->bytes == 1 ? "" : "s", tensor->dtype->name, shape, begin, end);
+                    tensor->bytes, text_plural(tensor->bytes), tensor->dtype->name, shape, begin, end);
     }
     if (end > INT64_MAX - HEADER_LIMIT - LENGTH_BYTES)
         return fail(error, CH_FAILED, "%s: data_offsets end at %" PRId64 ", beyond any file", where, end);
@@ -355,6 +355,19 @@ ch_status st_read(const struct st_file *file, const struct st_tensor *tensor, re
         if (status == CH_OK) tensor->dtype->convert(chunk, count, out + done);
         done += count;
     }
+    return status;
+}
+
+ch_status st_read_finite(const struct st_file *file, const struct st_tensor *tensor, bool is_signed, real *out,
+                         ch_error *error) {
+    ch_status status = st_read(file, tensor, out, error);
+    for (size_t i = 0; i < tensor->count && status == CH_OK; i++)
+        if (!isfinite(out[i]))
+            status = fail(error, CH_FAILED, "%s: '%s': element %zu is %s; expected finite numbers", file->path,
+                          tensor->name, i, isnan(out[i]) ? "not a number" : "infinite");
+        else if (!is_signed && out[i] < 0)
+            status = fail(error, CH_FAILED, "%s: '%s': element %zu is %g; expected numbers of at least 0", file->path,
+                          tensor->name, i, (double)out[i]);
     return status;
 }
 

@@ -62,6 +62,9 @@ ch_status st_expect_dtype(const struct st_file *file, const char *name, const ch
 
 /* tensor->count numbers: F32, F16, BF16 and F64 become real. An F64 too large for a float becomes infinite. */
 ch_status st_read(const struct st_file *file, const struct st_tensor *tensor, real *out, ch_error *error);
+/* The same, and refuses what is not finite; where they have no sign, what is below 0, too. */
+ch_status st_read_finite(const struct st_file *file, const struct st_tensor *tensor, bool is_signed, real *out,
+                         ch_error *error);
 /* tensor->bytes bytes as they are: integers, generator words. */
 ch_status st_read_bytes(const struct st_file *file, const struct st_tensor *tensor, void *out, ch_error *error);
 

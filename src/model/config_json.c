@@ -1,6 +1,7 @@
 /* Config to JSON and back. What is read is checked as strictly as what a user types. */
 #include "model/config.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,13 +76,17 @@ struct reader {
     ch_status status; /* of the first failure; later reads do nothing */
 };
 
+static ch_status refuse_number(struct reader *r, const char *key, int64_t least, int64_t most, int64_t value) {
+    char range[TEXT_RANGE];
+    return fail(r->error, CH_FAILED, "%s: '%s': expected %s, found %lld", r->where, key, text_range(least, most, range),
+                (long long)value);
+}
+
 static int64_t read_int(struct reader *r, const char *key, int64_t least, int64_t most) {
     int64_t value = least;
     if (r->status != CH_OK) return least;
     r->status = js_int(js_find(r->object, key), r->where, key, &value, r->error);
-    if (r->status == CH_OK && (value < least || value > most))
-        r->status = fail(r->error, CH_FAILED, "%s: '%s': expected %lld to %lld, found %lld", r->where, key,
-                         (long long)least, (long long)most, (long long)value);
+    if (r->status == CH_OK && (value < least || value > most)) r->status = refuse_number(r, key, least, most, value);
     return r->status == CH_OK ? value : least;
 }
 
@@ -126,15 +131,14 @@ static void read_list(struct reader *r, const char *key, int *out, int count, in
     const struct js_value *array = js_find(r->object, key);
     r->status = js_expect(array, JS_ARRAY, r->where, key, r->error);
     if (r->status == CH_OK && js_count(array) != (size_t)count)
-        r->status = fail(r->error, CH_FAILED, "%s: '%s': expected %d numbers, one for each head, found %zu", r->where,
-                         key, count, js_count(array));
+        r->status = fail(r->error, CH_FAILED, "%s: '%s': expected %d number%s, one for each head, found %zu", r->where,
+                         key, count, text_plural((uint64_t)count), js_count(array));
     for (int i = 0; i < count && r->status == CH_OK; i++) {
         int64_t value;
         r->status = js_int(js_at(array, (size_t)i), r->where, key, &value, r->error);
         if (r->status != CH_OK) return;
         if (value < 0 || value > most)
-            r->status = fail(r->error, CH_FAILED, "%s: '%s': expected 0 to %lld, found %lld", r->where, key,
-                             (long long)most, (long long)value);
+            r->status = refuse_number(r, key, 0, most, value);
         else
             out[i] = (int)value;
     }
@@ -256,7 +260,8 @@ static ch_status check_heads(const struct config *config, int heads, const char 
         return fail(error, CH_FAILED,
                     "%s does not say how many heads it has, and shapes do not tell: give it with --heads N", where);
     if (config->d_model % heads || heads > MOST_HEADS)
-        return fail(error, CH_USAGE, "heads %d does not divide the model's width %d", heads, config->d_model);
+        return fail(error, CH_USAGE, "%s: expected a number of heads that divides its width %d, found heads %d", where,
+                    config->d_model, heads);
     return CH_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Models as safetensors: the tensors by the lesson's names, the config in the metadata. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/run_folder.h"
 #include "model/model.h"
 
@@ -36,23 +37,13 @@ ch_status ch_model_save(const ch_model *model, const char *path, ch_error *error
 
 /* ---- opening ---- */
 
-static ch_status read_finite(const struct st_file *file, const struct st_tensor *tensor, real *out, const char *where,
-                             ch_error *error) {
-    ch_status status = st_read(file, tensor, out, error);
-    for (size_t i = 0; i < tensor->count && status == CH_OK; i++)
-        if (!isfinite(out[i]))
-            status = fail(error, CH_FAILED, "%s: '%s': element %zu is %s; expected finite numbers", where, tensor->name,
-                          i, isnan(out[i]) ? "not a number" : "infinite");
-    return status;
-}
-
-static ch_status read_values(struct ch_model *model, const struct st_file *file, const char *where, ch_error *error) {
+static ch_status read_values(struct ch_model *model, const struct st_file *file, ch_error *error) {
     for (int i = 0; i < model->params.count; i++) {
         const struct param *row = &model->params.row[i];
         const struct st_tensor *tensor;
         if (!param_is_trained(row) && !st_find(file, row->name)) continue; /* a buffer: computed */
         ch_status status = st_expect(file, row->name, row->rank, row->shape, &tensor, error);
-        if (status == CH_OK) status = read_finite(file, tensor, model->params.value + row->offset, where, error);
+        if (status == CH_OK) status = st_read_finite(file, tensor, true, model->params.value + row->offset, error);
         if (status != CH_OK) return status;
     }
     return CH_OK;
@@ -99,8 +90,9 @@ static ch_status read_config(struct config *config, const struct st_file *file, 
     if (format && strcmp(format, "clearhead") == 0 && text) {
         ch_status status = config_from_json(config, text, where, error);
         if (status != CH_OK || !heads || config_shape(config, CONFIG_DECODER_CROSS, 0)->heads == heads) return status;
-        status = fail(error, CH_USAGE, "%s has %d heads, and --heads says %d", where,
-                      config_shape(config, CONFIG_DECODER_CROSS, 0)->heads, heads);
+        int its = config_shape(config, CONFIG_DECODER_CROSS, 0)->heads;
+        status = fail(error, CH_USAGE, "%s has %d head%s, and --heads says %d", where, its, text_plural((uint64_t)its),
+                      heads);
         config_free(config);
         return status;
     }
@@ -116,7 +108,7 @@ static ch_status open_file(const struct st_file *file, int heads, const char *wh
     if (status != CH_OK) return status;
     status = check_names(*model, file, where, error);
     if (status == CH_OK) status = model_allocate(*model, error);
-    if (status == CH_OK) status = read_values(*model, file, where, error);
+    if (status == CH_OK) status = read_values(*model, file, error);
     if (status == CH_OK) status = model_turn(*model, error);
     if (status == CH_OK) return CH_OK;
     ch_model_free(*model);

@@ -30,6 +30,7 @@ const struct optimizer optimizer_adam = {
     .variant = {"adam", "betas 0.9 and 0.98, epsilon 1e-9"},
     .moments = 2,
     .moment_names = names,
+    .signed_moments = 1,
     .update = update,
 };
 
@@ -37,5 +38,6 @@ const struct optimizer optimizer_adam_default = {
     .variant = {"adam-default", "betas 0.9 and 0.999, epsilon 1e-8: PyTorch's defaults"},
     .moments = 2,
     .moment_names = names,
+    .signed_moments = 1,
     .update = update_default,
 };

@@ -51,11 +51,16 @@ struct ticks chart_x_ticks(const struct chart *chart, const struct scale *x, int
     return scale_ticks(x, whole < most && has_whole_x(chart) ? (int)whole : most);
 }
 
-static ch_status check_chart(const void *content, ch_error *error) {
-    const struct chart *chart = content;
+bool chart_can_be_drawn(const struct chart *chart) {
     for (int s = 0; s < chart->series_count; s++)
         for (int i = 0; i < chart->series[s].count; i++)
-            if (drawable(chart, chart->series[s].x[i], chart->series[s].y[i])) return CH_OK;
+            if (drawable(chart, chart->series[s].x[i], chart->series[s].y[i])) return true;
+    return false;
+}
+
+static ch_status check_chart(const void *content, ch_error *error) {
+    const struct chart *chart = content;
+    if (chart_can_be_drawn(chart)) return CH_OK;
     struct label name = label_clean(chart->y_axis, 60, LABEL_UTF8);
     return fail(error, CH_FAILED, "cannot draw the chart of '%s': expected at least one finite value%s, found none",
                 name.text, chart->log_y ? " above 0" : "");

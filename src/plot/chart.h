@@ -37,6 +37,9 @@ struct key {
     const struct series *series;
 };
 
+/* Whether there is a value that the axes can hold. */
+bool chart_can_be_drawn(const struct chart *chart);
+
 /* ---- what the files of charts share ---- */
 
 /* The scales that hold all series and marks. */

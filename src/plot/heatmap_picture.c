@@ -29,13 +29,14 @@ struct layout {
     struct cell_step step;               /* values that a cell stands for */
     int rows, cols;                      /* cells of the largest map */
     double cell_width, cell_height;      /* whole pixels */
-    double map_width, map_height;        /* of the largest map */
+    double map_width;                    /* of the largest map */
     double grid_title, map_title;        /* heights of what stands above all maps, and above each */
     double row_label, col_label;         /* width at the left, height below */
     int row_every, col_every;            /* which labels are drawn */
     enum canvas_direction col_direction; /* of their letters */
     double left, top;                    /* of the first map, from the box's corner */
-    double right_step, down_step;        /* from one map to the next */
+    double right_step;                   /* from one map to the next */
+    double down_gap;                     /* from the end of a row of maps to the next */
     double right, bottom;                /* ends of the last maps */
     double bar_top, bar_height;
     double note, height; /* where the note stands; of the whole panel */
@@ -118,7 +119,6 @@ static void choose_cells(struct layout *layout, cairo_t *cr, double room, double
         layout->cell_width = layout->cell_height = cell;
     }
     layout->map_width = layout->cols * layout->cell_width;
-    layout->map_height = layout->rows * layout->cell_height;
 }
 
 /* As many as the widest number, the last, leaves room for. */
@@ -153,20 +153,45 @@ static void choose_titles(struct layout *layout, cairo_t *cr, double width) {
     layout->grid_title = height > 0 ? height + title_gap : 0;
 }
 
+static int cells_down(const struct layout *layout, const struct heatmap *map) {
+    return divide_up(map->rows, layout->step.row);
+}
+
+/* The height of a row of maps: of its highest. */
+static double row_height(const struct layout *layout, int row) {
+    int cells = 0, first = row * layout->across;
+    for (int m = first; m < first + layout->across && m < layout->grid->count; m++) {
+        int own = cells_down(layout, &layout->grid->map[m]);
+        if (own > cells) cells = own;
+    }
+    return cells * layout->cell_height;
+}
+
+static double heights_before(const struct layout *layout, int row) {
+    double height = 0;
+    for (int above = 0; above < row; above++) height += row_height(layout, above);
+    return height;
+}
+
+/* Where a row of maps begins. */
+static double row_top(const struct layout *layout, int row) {
+    return layout->top + heights_before(layout, row) + row * layout->down_gap;
+}
+
 static void choose_places(struct layout *layout, cairo_t *cr, double width, double bar) {
     const struct heatmap_grid *grid = layout->grid;
     double below = CANVAS_OUTSIDE + layout->col_label;
     layout->left = axis_room(grid->y_axis) + layout->row_label + CANVAS_OUTSIDE;
     layout->top = layout->grid_title + fmax(layout->map_title, SIZE_TICK * 0.5);
     layout->right_step = layout->map_width + layout->row_label + CANVAS_OUTSIDE + map_gap;
-    layout->down_step = layout->map_height + below + map_gap + layout->map_title;
+    layout->down_gap = below + map_gap + layout->map_title;
     double whole = layout->left + (layout->across - 1) * layout->right_step + layout->map_width + map_gap + bar;
     layout->left = canvas_snap(cr, layout->left + fmax(width - whole, 0) / 2);
     layout->top = canvas_snap(cr, layout->top);
     layout->right_step = canvas_snap(cr, layout->right_step);
-    layout->down_step = canvas_snap(cr, layout->down_step);
+    layout->down_gap = canvas_snap(cr, layout->down_gap);
     layout->right = layout->left + (layout->across - 1) * layout->right_step + layout->map_width;
-    layout->bottom = layout->top + (layout->down - 1) * layout->down_step + layout->map_height;
+    layout->bottom = row_top(layout, layout->down - 1) + row_height(layout, layout->down - 1);
     layout->note = layout->bottom + below + axis_room(grid->x_axis);
     char note[NOTE];
     heatmap_step_text(grid, layout->step, note, sizeof note);
@@ -186,7 +211,7 @@ static struct layout layout_of(cairo_t *cr, const struct heatmap_grid *grid, dou
     choose_cells(&layout, cr, fmax(room, least_map / 4), width);
     choose_labels(&layout, col);
     choose_titles(&layout, cr, width);
-    double body = layout.map_height + (layout.down - 1) * (layout.map_height + map_gap);
+    double body = heights_before(&layout, layout.down) + (layout.down - 1) * map_gap;
     layout.bar_height = fmin(fmax(body, least_bar), most_bar);
     choose_places(&layout, cr, width, bar);
     return layout;
@@ -197,10 +222,6 @@ double heatmap_height(cairo_t *cr, const void *grid, double width) {
 }
 
 /* ---- drawing ---- */
-
-static int cells_down(const struct layout *layout, const struct heatmap *map) {
-    return divide_up(map->rows, layout->step.row);
-}
 
 static int cells_across(const struct layout *layout, const struct heatmap *map) {
     return heatmap_cells(layout->grid, map, layout->step, layout->cols);
@@ -373,7 +394,7 @@ void heatmap_draw(cairo_t *cr, const void *grid, struct box box) {
     box.y = canvas_snap(cr, box.y);
     for (int m = 0; m < layout.grid->count; m++) {
         double x = box.x + layout.left + m % layout.across * layout.right_step;
-        double y = box.y + layout.top + m / layout.across * layout.down_step;
+        double y = box.y + row_top(&layout, m / layout.across);
         draw_map(cr, &layout, m, x, y);
         draw_title(cr, &layout, &layout.grid->map[m], x, y, box);
     }

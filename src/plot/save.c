@@ -1,27 +1,12 @@
 #include "plot/save.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "io/temporary.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { SUFFIX = 48, ATTEMPTS = 1000 };
-
-/* A new file in path's folder; its name, which is not made from path's own because that may be as long as a
- * name can be, goes to `name`. The mode is that of any new file, unlike mkstemp's. */
-static int open_temporary(const char *path, char *name, size_t size) {
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash - path) + 1 : 0, file = -1;
-    for (int i = 0; i < ATTEMPTS && file < 0; i++) {
-        snprintf(name, size, "%.*s.picture-%ld-%d.tmp", folder, path, (long)getpid(), i);
-        file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file < 0 && errno != EEXIST) return -1;
-    }
-    return file;
-}
 
 static bool write_all(int file, const char *bytes, size_t count) {
     while (count > 0) {
@@ -35,11 +20,10 @@ static bool write_all(int file, const char *bytes, size_t count) {
 }
 
 ch_status save_picture(const char *path, const void *bytes, size_t count, ch_error *error) {
-    size_t size = strlen(path) + SUFFIX;
-    char *name = mem_new(size, 1);
+    char *name = mem_new(strlen(path) + TEMPORARY_ROOM, 1);
     if (!name) return fail_memory(error, "a file name");
     ch_status status = CH_OK;
-    int file = open_temporary(path, name, size);
+    int lock, file = temporary_open(path, name, &lock);
     if (file < 0) {
         status = fail_errno(error, "cannot write '%s'", path);
     } else {
@@ -59,6 +43,7 @@ ch_status save_picture(const char *path, const void *bytes, size_t count, ch_err
             status = fail_errno(error, "cannot write '%s'", path);
         }
     }
+    if (lock >= 0) close(lock);
     mem_free(name);
     return status;
 }

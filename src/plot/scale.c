@@ -14,8 +14,9 @@ struct scale scale_of(double low, double high, bool log) {
     if (!isfinite(low) || !isfinite(high) || (log && fmin(low, high) <= 0))
         return (struct scale){log ? 0.1 : 0, 1, log};
     if (log && most / least < 1.1) return (struct scale){least / 2, most * 2, log};
-    if (!log && most - least <= fmax(1e-6 * fmax(fabs(least), fabs(most)), 1 / largest)) {
-        double room = fmax(fabs(most), 1) / 2;
+    double size = fmax(fabs(least), fabs(most));
+    if (!log && most - least <= fmax(1e-6 * size, 1 / largest)) { /* as good as one value: half of it to either side */
+        double room = size > 1 / largest ? size / 2 : 0.5;
         return (struct scale){least - room, most + room, log};
     }
     return (struct scale){least, most, log};

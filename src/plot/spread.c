@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- measuring ---- */
 
@@ -102,49 +103,61 @@ static void put_number(struct text_out *out, const char *text, int end) {
     text_out_add(out, label.text, label.width);
 }
 
-/* Columns of the names, of the strip, and whether mean and deviation find room beside it. */
+/* Where the strip stands, and whether mean and deviation find room beside it. Names stand before it; on a line of their
+ * own where there is no room for both. */
 struct view {
     const struct spreads *spreads;
     struct scale scale;
+    char low[NUMBER_BYTES], high[NUMBER_BYTES]; /* its ends */
     enum label_set set;
-    int columns, longest, name, strip;
+    int columns, longest, left, strip;
     bool numbered;
     struct spread_notation mean, deviation;
 };
 
+static int widest_name(const struct view *view) {
+    int widest = 0;
+    for (int i = 0; i < view->spreads->count; i++) {
+        int width = label_clean(view->spreads->row[i].name, view->longest, view->set).width;
+        if (width > widest) widest = width;
+    }
+    return widest;
+}
+
 static struct view view_of(const struct spreads *spreads, enum label_set set, int columns) {
     struct view view = {.spreads = spreads, .scale = spreads_scale(spreads), .set = set, .columns = columns};
-    view.longest = columns * 2 / 5 < LONGEST_NAME ? columns * 2 / 5 : LONGEST_NAME;
-    for (int i = 0; i < spreads->count; i++) {
-        int width = label_clean(spreads->row[i].name, view.longest, set).width;
-        if (width > view.name) view.name = width;
-    }
-    view.strip = columns - view.name - 2 - 2 * (NUMBER_COLUMNS + 1);
+    scale_ends(&view.scale, view.low, view.high);
+    int least = (int)fmax(LEAST_STRIP, (double)(strlen(view.low) + 1 + strlen(view.high)));
+    view.longest = columns < LONGEST_NAME ? columns : LONGEST_NAME;
+    view.left = widest_name(&view) + 1;
+    if (columns - view.left - 1 < least) view.left = 0;
+    view.strip = columns - view.left - 1 - 2 * (NUMBER_COLUMNS + 1);
     spreads_notations(spreads, &view.mean, &view.deviation);
-    view.numbered = view.strip >= LEAST_STRIP;
-    if (!view.numbered) view.strip = columns - view.name - 2;
+    view.numbered = view.strip >= least;
+    if (!view.numbered) view.strip = columns - view.left - 1;
     return view;
 }
 
 static void end_line(struct text_out *out, const struct view *view, const char *mean, const char *deviation) {
-    if (view->numbered) put_number(out, mean, view->name + 1 + view->strip + NUMBER_COLUMNS + 1);
+    if (view->numbered) put_number(out, mean, view->left + view->strip + NUMBER_COLUMNS + 1);
     if (view->numbered) put_number(out, deviation, view->columns - 1);
     text_out_newline(out);
 }
 
 static void put_heading(struct text_out *out, const struct view *view) {
-    char low[NUMBER_BYTES], high[NUMBER_BYTES];
-    scale_ends(&view->scale, low, high);
-    text_out_pad(out, view->name + 1);
-    text_out_label(out, low, view->strip / 2, LABEL_ASCII);
-    put_number(out, high, view->name + 1 + view->strip);
+    int high = (int)strlen(view->high);
+    text_out_pad(out, view->left);
+    text_out_label(out, view->low, view->strip - high - 1, LABEL_ASCII);
+    text_out_pad(out, view->left + view->strip - high);
+    text_out_label(out, view->high, high, LABEL_ASCII);
     end_line(out, view, "mean", "dev.");
 }
 
 static void put_row(struct text_out *out, const struct view *view, const struct spread *row) {
     char mean[NUMBER_BYTES], deviation[NUMBER_BYTES];
     text_out_label(out, row->name, view->longest, view->set);
-    text_out_pad(out, view->name + 1);
+    if (view->left == 0) text_out_newline(out);
+    text_out_pad(out, view->left);
     put_strip(out, row, &view->scale, view->strip);
     spread_number(row->mean, view->mean, mean);
     spread_number(row->deviation, view->deviation, deviation);

@@ -87,7 +87,9 @@ static ch_status load_blocks(struct ch_trainer *t, const struct st_file *file, c
             if (!param_is_trained(row)) continue;
             item_name(name, t, block, row);
             ch_status status = st_expect(file, name, row->rank, row->shape, &tensor, error);
-            if (status == CH_OK) status = st_read(file, tensor, block_of(t, block) + row->offset, error);
+            bool is_signed = block < t->recipe.optimizer->signed_moments || block >= t->recipe.optimizer->moments;
+            if (status == CH_OK)
+                status = st_read_finite(file, tensor, is_signed, block_of(t, block) + row->offset, error);
             if (status != CH_OK) return status;
         }
     return CH_OK;
@@ -102,35 +104,64 @@ static ch_status load_torch(struct ch_trainer *t, const struct st_file *file, co
     return status;
 }
 
-/* A whole number of the metadata from `least` up. */
-static bool read_number(const struct st_file *file, const char *key, long long least, int64_t *out) {
+/* A whole number of the metadata, none too large for JSON to hold exactly. */
+static bool read_number(const struct st_file *file, const char *key, long long least, long long most, int64_t *out) {
     const char *text = st_metadata(file, key);
-    long long value;
-    char rest;
-    if (!text || sscanf(text, "%lld%c", &value, &rest) != 1 || value < least) return false;
+    if (!text || strspn(text, "-0123456789") != strlen(text)) return false;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || errno || value < least || value > most) return false;
     *out = value;
     return true;
 }
 
-static ch_status load_step(struct ch_trainer *t, const struct st_file *file, const char *where, ch_error *error) {
-    const char *format = st_metadata(file, "format"), *schema = st_metadata(file, "schema");
-    const char *loss = st_metadata(file, "best_loss");
-    int64_t step, version;
-    if (!format || strcmp(format, "clearhead trainer") != 0 || !read_number(file, "step", 0, &step) ||
-        !read_number(file, "best_step", -1, &t->best_step) || !loss || sscanf(loss, "%lf", &t->best_loss) != 1)
-        return fail(error, CH_FAILED, "%s: expected the trainer's half of a checkpoint, with its step", where);
-    if (!read_number(file, "schema", TRAINER_SCHEMA, &version) || version != TRAINER_SCHEMA)
-        return fail(error, CH_FAILED, "%s: expected schema %d, found %s", where, TRAINER_SCHEMA,
-                    schema ? schema : "none");
-    t->step = step;
-    return CH_OK;
+static bool read_loss(const struct st_file *file, double *out) {
+    const char *text = st_metadata(file, "best_loss");
+    char *end;
+    if (!text) return false;
+    *out = strtod(text, &end);
+    return end != text && !*end && isfinite(*out) && *out >= 0;
 }
 
-static ch_status load_trainer(struct ch_trainer *t, const char *path, ch_error *error) {
+static ch_status refuse_entry(const struct st_file *file, const char *where, const char *key, const char *expected,
+                              ch_error *error) {
+    const char *text = st_metadata(file, key);
+    return fail(error, CH_FAILED, "%s: '%s': expected %s, found %s%.40s%s", where, key, expected, text ? "'" : "",
+                text ? text : "none", text ? "'" : "");
+}
+
+static ch_status load_best(struct ch_trainer *t, const struct st_file *file, const char *where, ch_error *error) {
+    if (!read_number(file, "best_step", -1, t->step, &t->best_step) || t->best_step == 0) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "-1, or 1 to its step, %lld", (long long)t->step);
+        return refuse_entry(file, where, "best_step", expected, error);
+    }
+    if (read_loss(file, &t->best_loss)) return CH_OK;
+    return refuse_entry(file, where, "best_loss", "a finite number of at least 0", error);
+}
+
+/* step: what the checkpoint's folder is named for. */
+static ch_status load_step(struct ch_trainer *t, const struct st_file *file, int64_t step, const char *where,
+                           ch_error *error) {
+    const char *format = st_metadata(file, "format"), *schema = st_metadata(file, "schema");
+    int64_t version;
+    if (!format || strcmp(format, "clearhead trainer") != 0)
+        return fail(error, CH_FAILED, "%s: expected the trainer's half of a checkpoint, found another file", where);
+    if (!read_number(file, "schema", TRAINER_SCHEMA, TRAINER_SCHEMA, &version))
+        return fail(error, CH_FAILED, "%s: expected schema %d, found %s", where, TRAINER_SCHEMA,
+                    schema ? schema : "none");
+    if (read_number(file, "step", step, step, &t->step)) return load_best(t, file, where, error);
+    char expected[64];
+    snprintf(expected, sizeof expected, "its step, %lld as its folder says", (long long)step);
+    return refuse_entry(file, where, "step", expected, error);
+}
+
+static ch_status load_trainer(struct ch_trainer *t, const char *path, int64_t step, ch_error *error) {
     struct st_file *file;
     ch_status status = st_open(path, &file, error);
     if (status != CH_OK) return status;
-    status = load_step(t, file, path, error);
+    status = load_step(t, file, step, path, error);
     if (status == CH_OK) status = load_blocks(t, file, error);
     if (status == CH_OK && t->recipe.rng->torch) status = load_torch(t, file, path, error);
     st_close(file);
@@ -153,10 +184,12 @@ static ch_status load_model(struct ch_trainer *t, const char *path, ch_error *er
 
 ch_status checkpoint_load(struct ch_trainer *t, const char *folder, ch_error *error) {
     char path[RUN_PATH];
+    const char *name = strrchr(folder, '/');
+    ch_assert(name && run_step_of(name + 1) >= 0);
     ch_status status = run_path(path, folder, RUN_MODEL, error);
     if (status == CH_OK) status = load_model(t, path, error);
     if (status == CH_OK) status = run_path(path, folder, RUN_TRAINER, error);
-    if (status == CH_OK) status = load_trainer(t, path, error);
+    if (status == CH_OK) status = load_trainer(t, path, run_step_of(name + 1), error);
     if (status == CH_OK) t->saved_step = t->step;
     return status;
 }

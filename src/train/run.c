@@ -1,5 +1,6 @@
 /* A run in its folder: recipe, log, checkpoints, result; started new or resumed. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/file.h"
 #include "io/run_folder.h"
 #include "train/evaluate.h"
@@ -42,10 +43,10 @@ static ch_status take_signals(const struct js_value *line, int64_t step, const c
 static ch_status check_logs(const struct ch_trainer *t, const char *folder, ch_error *error) {
     char path[RUN_PATH];
     ch_status status = run_path(path, folder, RUN_LOG, error);
-    if (status == CH_OK) status = log_check(path, t->step, sure_step(t), take_signals, error);
+    if (status == CH_OK) status = log_check(path, t->step, sure_step(t), take_signals, NULL, error);
     if (status != CH_OK || !t->recipe.log_gradients) return status;
     status = run_path(path, folder, RUN_GRADIENTS, error);
-    return status == CH_OK ? log_check(path, t->step, sure_step(t), NULL, error) : status;
+    return status == CH_OK ? log_check(path, t->step, sure_step(t), NULL, NULL, error) : status;
 }
 
 static ch_status open_folder(struct ch_trainer *t, const char *folder, ch_error *error) {
@@ -122,7 +123,41 @@ static ch_status read_run_recipe(const char *folder, ch_recipe *recipe, ch_error
     return status == CH_OK ? ch_recipe_read(recipe, path, error) : status;
 }
 
-/* A run that died before its first checkpoint starts again from step 0. */
+/* The last step of a log, and the first after which there was a checkpoint: of one that validated, or the recipe's. */
+struct traces {
+    int64_t last, saved;
+};
+
+static ch_status take_trace(const struct js_value *line, int64_t step, const char *where, void *context,
+                            ch_error *error) {
+    struct traces *traces = context;
+    (void)where, (void)error;
+    traces->last = step > traces->last ? step : traces->last;
+    if (js_find(line, "validation_loss") && step < traces->saved) traces->saved = step;
+    return CH_OK;
+}
+
+/* A run that died before its first checkpoint starts again from step 0; one that has lost its checkpoints would write
+ * over what is left of it. The line of a step is written before its checkpoint. */
+static ch_status refuse_lost_checkpoints(const char *folder, const ch_recipe *recipe, ch_error *error) {
+    static const char *const logs[] = {RUN_LOG, RUN_GRADIENTS};
+    struct traces traces = {0, recipe->save_every < recipe->steps ? recipe->save_every : recipe->steps};
+    char path[RUN_PATH];
+    ch_status status = run_latest(path, folder, error);
+    if (status != CH_OK || *path) return status;
+    for (size_t i = 0; i < sizeof logs / sizeof *logs && status == CH_OK; i++) {
+        status = run_path(path, folder, logs[i], error);
+        if (status == CH_OK) status = log_check(path, INT64_MAX, 0, take_trace, &traces, error);
+    }
+    if (status == CH_OK) status = run_path(path, folder, RUN_MODEL, error);
+    if (status != CH_OK || (!run_exists(path) && traces.last <= traces.saved)) return status;
+    return fail(error, CH_FAILED,
+                "%s: expected a checkpoint to go on from in " RUN_CHECKPOINTS
+                ", since the run has come to step %lld, found none; put it back, or train in another folder",
+                folder, (long long)(traces.last ? traces.last : recipe->steps));
+}
+
+/* A run without a checkpoint starts again from step 0. */
 static ch_status load_latest(struct ch_trainer *t, const char *folder, ch_error *error) {
     char latest[RUN_PATH];
     ch_status status = run_latest(latest, folder, error);
@@ -135,8 +170,8 @@ static ch_status resume(const char *folder, const ch_recipe *recipe, ch_trainer 
     if (status == CH_OK) status = run_lock(folder, &t->lock, error);
     if (status == CH_OK) status = load_latest(t, folder, error);
     if (status == CH_OK && t->step > recipe->steps)
-        status = fail(error, CH_USAGE, "steps: the run has taken %lld steps already, found %lld", (long long)t->step,
-                      (long long)recipe->steps);
+        status = fail(error, CH_USAGE, "steps: the run has taken %lld step%s already, found %lld", (long long)t->step,
+                      text_plural((uint64_t)t->step), (long long)recipe->steps);
     if (status == CH_OK) status = check_logs(t, folder, error);
     if (status == CH_OK) status = open_folder(t, folder, error);
     return deliver(t, status, out);
@@ -149,6 +184,7 @@ ch_status ch_trainer_resume(const char *folder, const ch_recipe *changes, const 
     ch_status status = ch_recipe_new(&recipe, error);
     if (status != CH_OK) return status;
     status = read_run_recipe(folder, recipe, error);
+    if (status == CH_OK) status = refuse_lost_checkpoints(folder, recipe, error);
     if (status == CH_OK) status = apply_changes(recipe, changes, changed, count, error);
     if (status == CH_OK) status = resume(folder, recipe, out, error);
     ch_recipe_free(recipe);

@@ -145,7 +145,7 @@ static bool is_sound(const char *path, const uint8_t *bytes, size_t length) {
     char *now = NULL;
     size_t size = 0;
     ch_error error = {0};
-    ch_status status = log_check(path, STEP, 1, NULL, &error);
+    ch_status status = log_check(path, STEP, 1, NULL, NULL, &error);
     if (status != CH_OK) check_sentence(status, &error);
     if (length > 0) {
         ch_status same = file_read(path, length, &now, &size, NULL);
