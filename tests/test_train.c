@@ -633,6 +633,26 @@ static void a_run_that_overflows(void **state) {
     ch_recipe_free(recipe);
 }
 
+/* After a step that the mean of the weights does not take, and before the next validation. */
+static bool spoil_the_mean(const ch_step *step, void *context) {
+    ch_trainer *trainer = context;
+    const struct params *params = &trainer->result->params;
+    for (size_t i = 0; step->step == 9 && i < params->trained; i++)
+        params->value[i] = IN_DOUBLE ? RC(1.7e308) : RC(3.3e38);
+    return true;
+}
+
+static void a_validation_that_overflows(void **state) {
+    (void)state;
+    ch_recipe *recipe = run_recipe("rng", "philox");
+    ch_trainer *trainer = trainer_of(recipe, path_in(folder, "validation"));
+    ch_error error;
+    check_sentence(ch_trainer_run(trainer, spoil_the_mean, trainer, &error), CH_FAILED, &error, "step 10",
+                   "the loss on held-out examples is", NULL);
+    ch_trainer_free(trainer);
+    ch_recipe_free(recipe);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_leaves_all_of_itself),
@@ -652,6 +672,7 @@ int main(void) {
         cmocka_unit_test(the_first_tensor_is_named),
         cmocka_unit_test(a_failed_step_leaves_no_trace),
         cmocka_unit_test(a_run_that_overflows),
+        cmocka_unit_test(a_validation_that_overflows),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

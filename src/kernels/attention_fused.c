@@ -11,6 +11,13 @@
  */
 #include "kernels/fused.h"
 
+/* As few queries do not fill the lanes (measured). */
+enum { FEW_QUERIES = 2 };
+
+static bool is_few(const struct scores *s, int queries) {
+    return queries <= FEW_QUERIES && s->dropout.rate == 0;
+}
+
 /* From this many multiplications of queries and keys on, blocks and their matrix products are the faster way; measured
  * for Dh 16 to 128, on shapes from a few queries to as many as keys. Tiles, being smaller, fit the edge better behind
  * which keys are hidden, and stay ahead for longer there. */
@@ -38,7 +45,7 @@ static size_t kept_size(const struct scores *s) {
 }
 
 static bool keeps(const struct scores *s, int queries, int keys) {
-    return queries <= KEPT && keys <= KEPT && !fused_few(s, queries);
+    return queries <= KEPT && keys <= KEPT && !is_few(s, queries);
 }
 
 static size_t saved_size(const struct scores *s) {
@@ -91,7 +98,7 @@ static void forward(real *out, real *saved, real *scratch, const struct scores *
                     const real *k, int ldk, const real *v, int ldv) {
     real *sum = saved + rows_size(s);
     for (int b = 0; b < s->query->sequences; b++) {
-        bool few = fused_few(s, s->query->length[b]);
+        bool few = is_few(s, s->query->length[b]);
         for (int h = 0; h < s->heads; h += few ? FEW_HEADS : 1) {
             struct fused_head head = head_of(scratch, s, saved, b, h, q, ldq, k, ldk);
             head.v = v + key_at(s, b, h, ldv);

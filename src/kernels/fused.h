@@ -42,12 +42,9 @@ extern const struct fused_path fused_short, fused_long;
 enum { KEPT = 64 };
 static_assert(KEPT % LANES == 0, "tiles are whole");
 
-/* Forward for as few queries, which do not fill the lanes (measured), where nothing is dropped: of as many heads, from
- * the given one on. scratch: what fused_short needs is enough. */
-enum { FEW_QUERIES = 2, FEW_HEADS = 4 };
-static inline bool fused_few(const struct scores *scores, int queries) {
-    return queries <= FEW_QUERIES && scores->dropout.rate == 0;
-}
+/* Forward for a query or two where nothing is dropped: of as many heads, from the given one on. scratch: what
+ * fused_short needs is enough. */
+enum { FEW_HEADS = 4 };
 void fused_few_forward(real *out, real *maximum, real *sum, const struct fused_head *first, int heads);
 
 /* EIGHT channels of as many rows turned; those behind the last of n repeat it. */

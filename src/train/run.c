@@ -211,6 +211,10 @@ static ch_status validate(struct ch_trainer *t, ch_step *step, ch_error *error) 
         ch_evaluation result;
         ch_status status = evaluate_forcing(t->result, t->recipe.attention, &t->held_out, t->team, &result, error);
         if (status != CH_OK) return status;
+        if (!isfinite(result.loss))
+            return fail(error, CH_FAILED,
+                        "step %lld: the loss on held-out examples is %s; a lower lr or a longer warmup may help",
+                        (long long)t->step, isnan(result.loss) ? "not a number" : "infinite");
         step->validation_loss = result.loss;
         if (t->best_step >= 0 && result.loss >= t->best_loss) return CH_OK;
         t->best_loss = result.loss;
