@@ -36,10 +36,17 @@ static ch_recipe *recipe_of(const struct size *size, int threads, ch_error *erro
         const char *option;
         int value;
     } row[] = {
-        {"symbols", size->symbols}, {"min-len", size->shortest}, {"max-len", size->longest},
-        {"d-model", size->width},   {"heads", size->heads},      {"d-ff", size->hidden},
-        {"layers", size->layers},   {"batch-size", size->batch}, {"threads", threads},
+        {"symbols", size->symbols},
+        {"min-len", size->shortest},
+        {"max-len", size->longest},
+        {"d-model", size->width},
+        {"heads", size->heads},
+        {"d-ff", size->hidden},
+        {"layers", size->layers},
+        {"batch-size", size->batch},
+        {"threads", threads},
         {"validation", 0},
+        {"average", 0}, /* as PyTorch's loop */
     };
     ch_recipe *recipe;
     ch_status status = ch_recipe_new(&recipe, error);
