@@ -539,7 +539,7 @@ static void runs_without_a_first_checkpoint_start_over(void **state) {
     char *whole = whole_run("over", recipe);
     static const int64_t ends[] = {3, 4};
     for (int i = 0; i < 2; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "over_%d", i);
         char *run = run_without(name, "rng", "philox", ends[i]);
         ch_trainer *trainer = resumed(run);
