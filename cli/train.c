@@ -24,9 +24,17 @@ static void ask_to_stop(int number) {
     signal(SIGTERM, SIG_DFL);
 }
 
+/* Products of oneDNN for AVX-512 keep numbers further below the stack pointer than the system allows, just where a
+ * handler would be put: it gets a stack of its own, unless there is one. */
+static void set_stack_aside(void) {
+    static char room[1 << 16];
+    stack_t old, stack = {.ss_sp = room, .ss_size = sizeof room};
+    if (sigaltstack(NULL, &old) == 0 && old.ss_flags & SS_DISABLE) sigaltstack(&stack, NULL);
+}
+
 /* A signal that the caller chose to ignore (nohup, a script's background job) stays ignored. */
 static void watch(int number) {
-    struct sigaction old, action = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART};
+    struct sigaction old, action = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART | SA_ONSTACK};
     if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(number, &action, NULL);
 }
 
@@ -158,6 +166,7 @@ static int train(struct run *run, ch_trainer *trainer, bool verbose, bool resume
     run->progress = progress_start(!run->quiet);
     if (run->profile) ch_trainer_profile_start(trainer);
     run->started = terminal_clock();
+    set_stack_aside();
     watch(SIGINT);
     watch(SIGTERM);
     ch_status status = ch_trainer_run(trainer, each_step, run, &error);

@@ -20,7 +20,9 @@
  *              *_free, which accepts NULL. Every other pointer is borrowed and lives as long as the
  *              handle it came from, unless its function says otherwise.
  *   Threads    Handles share nothing: use different handles from different threads as you like. A
- *              ch_model is read-only once made; any number of decoders may share it.
+ *              ch_model is read-only once made; any number of decoders may share it. The library's own
+ *              threads block all signals. A handler that may interrupt a thread of yours inside the library
+ *              needs a stack of its own (sigaltstack and SA_ONSTACK): oneDNN uses what is below the stack pointer.
  *   Tokens     Integers from 0 to vocabulary size - 1.
  *   Structs    Those that a caller fills (options, views, watches, sizes, parameters) carry neither a size nor a
  *              version: start from zero, by designated initialisers ({.backward = true}) or = {0}, and zero is

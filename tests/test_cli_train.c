@@ -189,6 +189,19 @@ static void test_sigterm(void **state) {
     run("rm -r \"$D/a\"");
 }
 
+/* At ten places of a step, most of which is products. */
+static void test_signal_while_it_multiplies(void **state) {
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        struct child child = start_long_run("exec \"$C\" train reverse --threads 1 --out \"$D/a\"");
+        usleep((unsigned)(10000 + 700 * i));
+        kill(child.pid, SIGTERM);
+        finish(child);
+        assert_int_equal(last.code, 143);
+        run("rm -r \"$D/a\"");
+    }
+}
+
 /* R: running, S: sleeping, ... */
 static char state_of(pid_t pid) {
     char path[64], letter = '?';
@@ -365,6 +378,7 @@ int main(void) {
         cmocka_unit_test(test_precedence),
         cmocka_unit_test(test_stop_and_resume),
         cmocka_unit_test(test_sigterm),
+        cmocka_unit_test(test_signal_while_it_multiplies),
         cmocka_unit_test(test_second_signal_kills),
         cmocka_unit_test(test_train_without_reader),
         cmocka_unit_test(test_progress),

@@ -2,6 +2,8 @@
 #include "base/parallel.h"
 #include "support.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -72,6 +74,30 @@ static void teams_that_never_worked(void **state) {
     for (int threads = 1; threads < 20; threads++) team_free(team_new(threads));
 }
 
+static bool blocks(int number) {
+    sigset_t mask;
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
+    return sigismember(&mask, number);
+}
+
+/* A slow piece each, so that the helpers have theirs. */
+static void look_at_signals(int piece, void *context) {
+    (void)piece;
+    pthread_t *caller = context;
+    bool mine = pthread_equal(pthread_self(), *caller);
+    if (blocks(SIGINT) == mine || blocks(SIGTERM) == mine) abort();
+    usleep(20000);
+}
+
+static void signals_are_the_callers(void **state) {
+    (void)state;
+    pthread_t caller = pthread_self();
+    struct team *team = team_new(3);
+    parallel_for(team, 3, look_at_signals, &caller);
+    assert_false(blocks(SIGINT) || blocks(SIGTERM));
+    team_free(team);
+}
+
 static void no_more_threads_than_processors(void **state) {
     (void)state;
     unsetenv("OMP_NUM_THREADS");
@@ -95,6 +121,7 @@ int main(void) {
         cmocka_unit_test(many_jobs),
         cmocka_unit_test(jobs_see_each_other),
         cmocka_unit_test(teams_that_never_worked),
+        cmocka_unit_test(signals_are_the_callers),
         cmocka_unit_test(no_more_threads_than_processors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

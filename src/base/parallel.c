@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -124,10 +125,15 @@ void team_free(struct team *team) {
     mem_free(team);
 }
 
-/* All at once, before the first job, so that each sees every job. Those that cannot be had are done without. */
+/* All at once, before the first job, so that each sees every job. Those that cannot be had are done without. The
+ * program's signals are not theirs: its handlers run in its own threads. */
 static void start_helpers(struct team *team) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (team->started < team->threads - 1 && pthread_create(&team->thread[team->started], NULL, help, team) == 0)
         team->started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (team->started < team->threads - 1) team->threads = team->started + 1;
 }
 

@@ -9,6 +9,9 @@
 #include <omp.h>
 #endif
 
+/* A signal's handler that runs on the stack of a thread in a product destroys what the product keeps below the stack
+ * pointer (2.6, AVX-512): sigaltstack and SA_ONSTACK keep it away. Our own threads block all signals. */
+
 /* In a team of one thread the library would start threads of its own. */
 static int one_thread(void) {
 #ifdef _OPENMP
