@@ -217,6 +217,33 @@ static void two_writers_do_not_meet(void **state) {
     assert_int_equal(entries(), 2);
 }
 
+/* More than a piece at a time, and the parts of a last one. */
+static void a_copy_is_whole_or_not_there(void **state) {
+    (void)state;
+    enum { SIZE = 40000 };
+    char *bytes = malloc(SIZE), *copied;
+    size_t length;
+    ch_error error;
+    for (int i = 0; i < SIZE; i++) bytes[i] = (char)(i * 7 % 251);
+    assert_int_equal(file_write(in("from"), bytes, SIZE, NULL), CH_OK);
+    assert_int_equal(file_copy(in("from"), in("to"), NULL), CH_OK);
+    assert_int_equal(file_read(in("to"), SIZE, &copied, &length, NULL), CH_OK);
+    assert_int_equal(length, SIZE);
+    assert_memory_equal(copied, bytes, SIZE);
+    mem_free(copied);
+    free(bytes);
+    const char *old = old_file();
+    assert_int_equal(file_copy(in("nowhere"), old, &error), CH_FAILED);
+    assert_non_null(strstr(error.message, in("nowhere")));
+    disk.bad_call = 2; /* the second piece */
+    disk.reason = ENOSPC;
+    assert_int_equal(file_copy(in("from"), old, &error), CH_FAILED);
+    assert_non_null(strstr(error.message, "No space left"));
+    disk.bad_call = 0;
+    assert_content(old, "old");
+    assert_int_equal(entries(), 3);
+}
+
 static void short_and_interrupted_writes(void **state) {
     (void)state;
     disk.most = 3;
@@ -405,6 +432,7 @@ int main(void) {
         TEST(permissions_and_links_stay),
         TEST(abandoned_writing_leaves_nothing),
         TEST(two_writers_do_not_meet),
+        TEST(a_copy_is_whole_or_not_there),
         TEST(short_and_interrupted_writes),
         TEST(an_interrupted_sync_is_repeated),
         TEST(every_act_can_fail),

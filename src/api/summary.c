@@ -91,8 +91,7 @@ static void add_memory(struct ch_summary *s, const char *mode, const char *part,
 }
 
 static void add_memories(struct ch_summary *s, const struct ch_model *model, const ch_recipe *recipe) {
-    int mean = (int)((recipe->min_len + recipe->max_len + 1) / 2);
-    struct trainer_memory training = trainer_measure(model, recipe, mean);
+    struct trainer_memory training = trainer_measure(model, recipe, false);
     add_memory(s, "training", "parameters", training.parameters);
     add_memory(s, "training", "gradients", training.gradients);
     add_memory(s, "training", "optimiser", training.moments);

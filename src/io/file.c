@@ -259,3 +259,29 @@ ch_status file_write(const char *path, const void *bytes, size_t length, ch_erro
     if (status == CH_OK) status = file_writer_commit(&writer, error);
     return status;
 }
+
+static ch_status append_all(struct file_writer *writer, int descriptor, const char *from, uint64_t bytes,
+                            ch_error *error) {
+    char piece[16 * 1024];
+    ch_status status = CH_OK;
+    for (uint64_t at = 0; at < bytes && status == CH_OK; at += sizeof piece) {
+        size_t length = bytes - at < sizeof piece ? (size_t)(bytes - at) : sizeof piece;
+        status = file_read_at(descriptor, from, at, piece, length, error);
+        if (status == CH_OK) status = file_writer_append(writer, piece, length, error);
+    }
+    return status;
+}
+
+ch_status file_copy(const char *from, const char *to, ch_error *error) {
+    struct file_writer writer;
+    int descriptor;
+    uint64_t bytes;
+    ch_status status = file_open(from, &descriptor, &bytes, error);
+    if (status != CH_OK) return status;
+    status = file_writer_open(&writer, to, error);
+    if (status == CH_OK) status = append_all(&writer, descriptor, from, bytes, error);
+    if (status == CH_OK) status = file_writer_commit(&writer, error);
+    file_writer_abandon(&writer);
+    close(descriptor);
+    return status;
+}

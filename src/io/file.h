@@ -35,6 +35,9 @@ void file_writer_abandon(struct file_writer *writer);
 /* All of that in one call: recipes, and the small files that point to a checkpoint. */
 ch_status file_write(const char *path, const void *bytes, size_t length, ch_error *error);
 
+/* Writes what another file holds, piece by piece. */
+ch_status file_copy(const char *from, const char *to, ch_error *error);
+
 /* Makes a folder and those above it; one that exists is fine. */
 ch_status file_make_folder(const char *path, ch_error *error);
 /* Makes the names in a folder durable. */

@@ -102,8 +102,13 @@ size_t scores_packed(const struct scores *scores, int b, int h) {
 }
 
 size_t scores_packed_size(const struct scores *scores) {
-    size_t rows = (size_t)scores->query->sequences * (size_t)scores->query->longest;
-    return rows * (size_t)scores->key->longest * (size_t)scores->heads;
+    const struct batch *query = scores->query, *key = scores->key;
+    size_t places = 0;
+    if (!query->length || !key->length) /* only sizes are known */
+        places = (size_t)query->sequences * (size_t)query->longest * (size_t)key->longest;
+    else
+        for (int b = 0; b < query->sequences; b++) places += (size_t)query->length[b] * (size_t)key->length[b];
+    return places * (size_t)scores->heads;
 }
 
 void attention_scores(real *x, const struct scores *scores, int b, int h, const real *q, int ldq, const real *k,

@@ -121,19 +121,24 @@ real *model_forward(struct pass *pass, const struct ch_model *model, const int *
     return generator_forward(pass, &model->net, hidden, targets);
 }
 
-size_t workspace_measure(const struct ch_model *model, const struct pass *pass, const struct batch_limits *limits,
-                         bool backward, struct encoder_decoder_saved *saved) {
+size_t workspace_measure_batches(const struct ch_model *model, const struct pass *pass, const struct batch *sources,
+                                 const struct batch *targets, bool backward, struct encoder_decoder_saved *saved) {
     struct arena arena = arena_measure();
-    struct batch sources = batch_sizes(limits->sequences, limits->source);
-    struct batch targets = batch_sizes(limits->sequences, limits->target);
     real none;
     struct pass measuring = *pass;
     measuring.params = &model->params;
     measuring.arena = &arena;
     measuring.grad = backward ? &none : NULL;
-    real *logits = model_forward(&measuring, model, NULL, &sources, NULL, &targets, saved);
+    real *logits = model_forward(&measuring, model, NULL, sources, NULL, targets, saved);
     if (backward) encoder_decoder_backward(&measuring, &model->net, logits, saved);
     return arena.peak;
+}
+
+size_t workspace_measure(const struct ch_model *model, const struct pass *pass, const struct batch_limits *limits,
+                         bool backward, struct encoder_decoder_saved *saved) {
+    struct batch sources = batch_sizes(limits->sequences, limits->source);
+    struct batch targets = batch_sizes(limits->sequences, limits->target);
+    return workspace_measure_batches(model, pass, &sources, &targets, backward, saved);
 }
 
 ch_status workspace_new(struct workspace *workspace, const struct ch_model *model, const struct pass *pass,

@@ -42,6 +42,9 @@ struct workspace {
 /* Bytes of arena for a whole pass, forward and, if `backward`, backward. */
 size_t workspace_measure(const struct ch_model *model, const struct pass *pass, const struct batch_limits *limits,
                          bool backward, struct encoder_decoder_saved *saved);
+/* The same where the lengths may differ, and be known. */
+size_t workspace_measure_batches(const struct ch_model *model, const struct pass *pass, const struct batch *sources,
+                                 const struct batch *targets, bool backward, struct encoder_decoder_saved *saved);
 ch_status workspace_new(struct workspace *workspace, const struct ch_model *model, const struct pass *pass,
                         const struct batch_limits *limits, bool backward, ch_error *error);
 void workspace_free(struct workspace *workspace);

@@ -40,10 +40,9 @@ static void sort(struct deal *deal, const struct ch_examples *examples) {
     for (int i = 0; i < examples->count; i++) deal->sorted[place[examples->source_length[i]]++] = i;
 }
 
-/* The shard that the k-th card goes to. */
-static int shard_of(const struct deal *deal, int k) {
-    int round = k / deal->shards, place = k % deal->shards;
-    return round % 2 ? deal->shards - 1 - place : place;
+/* The card of a shard in a round: rounds go there and back. */
+static int card_of(const struct deal *deal, int shard, int round) {
+    return round * deal->shards + (round % 2 ? deal->shards - 1 - shard : shard);
 }
 
 void deal_examples(struct deal *deal, const struct ch_examples *examples) {
@@ -51,8 +50,8 @@ void deal_examples(struct deal *deal, const struct ch_examples *examples) {
     sort(deal, examples);
     for (int shard = 0; shard < deal->shards; shard++) {
         deal->begin[shard] = taken;
-        for (int k = 0; k < count; k++)
-            if (shard_of(deal, k) == shard) deal->example[taken++] = deal->shards == 1 ? k : deal->sorted[k];
+        for (int round = 0, k; (k = card_of(deal, shard, round)) < count; round++)
+            deal->example[taken++] = deal->shards == 1 ? k : deal->sorted[k];
     }
     deal->begin[deal->shards] = taken;
 }

@@ -1,12 +1,11 @@
 /* Evaluation on fresh examples: the loss of teacher forcing, and whole answers decoded greedily. */
 #include "base/memory.h"
+#include "train/deal.h"
 #include "train/evaluate.h"
-#include "train/shard.h"
 
 #include <string.h>
 
-/* Sequences at a time: like a shard's, so that validation needs no more memory than training. */
-enum { BATCH = 50, BATCH_TOKENS = 512 };
+enum { BATCH = 50, BATCH_TOKENS = 512 }; /* the most sequences at a time, and about their tokens */
 
 static int batch_size(int longest) {
     int fit = BATCH_TOKENS / longest;
@@ -17,31 +16,25 @@ struct forcing {
     const struct ch_model *model;
     const struct attention_core *core;
     const struct ch_examples *examples;
-    struct shard *shard;         /* (workers) */
-    struct loss *loss;           /* (batches) */
-    int workers, batches, batch; /* batch: sequences in each */
+    struct shard *shard; /* (workers) */
+    struct loss *loss;   /* (batches) */
+    struct deal deal;    /* of the examples to the batches: products of like sizes */
+    int workers, batches;
 };
 
 static struct pass forcing_pass(const struct attention_core *core) {
     return (struct pass){.core = core, .dropout = DROPOUT_OFF};
 }
 
-uint64_t evaluate_memory(const struct ch_model *model, const struct attention_core *core, int longest, int length,
-                         int workers) {
-    struct encoder_decoder_saved saved;
-    struct batch_limits limits = {batch_size(longest), length, length + 1};
-    struct pass pass = forcing_pass(core);
-    if (!encoder_decoder_saved_new(&saved, &model->net)) return 0;
-    uint64_t bytes = workspace_measure(model, &pass, &limits, false, &saved);
-    encoder_decoder_saved_free(&saved);
-    return mem_times(bytes, (uint64_t)workers);
+struct shard_use evaluate_use(const struct attention_core *core, int batch, int longest) {
+    return (struct shard_use){.pass = forcing_pass(core), .limits = {batch, longest, longest + 1}};
 }
 
 static void force_batches(int worker, void *context) {
     struct forcing *f = context;
     for (int batch = worker; batch < f->batches; batch += f->workers) {
-        int first = batch * f->batch, left = f->examples->count - first;
-        shard_load(&f->shard[worker], f->examples, first, left < f->batch ? left : f->batch);
+        int first = f->deal.begin[batch], end = f->deal.begin[batch + 1];
+        shard_load_these(&f->shard[worker], f->examples, f->deal.example + first, end - first);
         shard_run(&f->shard[worker], f->model, forcing_pass(f->core), 1);
         f->loss[batch] = f->shard[worker].loss;
     }
@@ -60,25 +53,41 @@ static void sum_losses(const struct forcing *f, ch_evaluation *result) {
 }
 
 ch_status evaluate_forcing(const struct ch_model *model, const struct attention_core *core,
-                           const struct ch_examples *examples, struct team *team, ch_evaluation *result,
+                           const struct ch_examples *examples, const struct evaluators *by, ch_evaluation *result,
                            ch_error *error) {
-    struct forcing f = {.model = model, .core = core, .examples = examples, .batch = batch_size(examples->longest)};
-    f.batches = (examples->count + f.batch - 1) / f.batch;
-    f.workers = team_threads(team) < f.batches ? team_threads(team) : f.batches;
-    f.shard = mem_new((size_t)f.workers, sizeof *f.shard);
-    f.loss = mem_new((size_t)f.batches, sizeof *f.loss);
-    ch_status status = f.shard && f.loss ? CH_OK : fail_memory(error, "the evaluation");
-    struct batch_limits limits = {f.batch, examples->longest, examples->longest + 1};
-    struct pass pass = forcing_pass(core);
-    for (int w = 0; w < f.workers && status == CH_OK; w++)
-        status = shard_new(&f.shard[w], model, &pass, &limits, false, error);
-    if (status == CH_OK) {
-        parallel_for(team, f.workers, force_batches, &f);
+    int batches = (examples->count + by->batch - 1) / by->batch;
+    struct forcing f = {.model = model,
+                        .core = core,
+                        .examples = examples,
+                        .shard = by->shard,
+                        .loss = mem_new((size_t)batches, sizeof *f.loss),
+                        .workers = by->shards < batches ? by->shards : batches,
+                        .batches = batches};
+    bool complete = deal_new(&f.deal, batches, examples->count, examples->longest) && f.loss;
+    if (complete) {
+        deal_examples(&f.deal, examples);
+        parallel_for(by->team, f.workers, force_batches, &f);
         sum_losses(&f, result);
     }
-    for (int w = 0; w < f.workers && f.shard; w++) shard_free(&f.shard[w]);
-    mem_free(f.shard);
+    deal_free(&f.deal);
     mem_free(f.loss);
+    return complete ? CH_OK : fail_memory(error, "the evaluation");
+}
+
+/* With shards of its own, one for each thread that finds work. */
+static ch_status force_all(const struct ch_model *model, const struct attention_core *core,
+                           const struct ch_examples *examples, int threads, ch_evaluation *result, ch_error *error) {
+    struct evaluators by = {.batch = batch_size(examples->longest), .team = team_new(threads)};
+    int batches = (examples->count + by.batch - 1) / by.batch;
+    struct shard_use use = evaluate_use(core, by.batch, examples->longest);
+    by.shards = threads < batches ? threads : batches;
+    by.shard = mem_new((size_t)by.shards, sizeof *by.shard);
+    ch_status status = by.team && by.shard ? CH_OK : fail_memory(error, "the evaluation");
+    for (int w = 0; w < by.shards && status == CH_OK; w++) status = shard_new_for(&by.shard[w], model, &use, 1, error);
+    if (status == CH_OK) status = evaluate_forcing(model, core, examples, &by, result, error);
+    for (int w = 0; w < by.shards && by.shard; w++) shard_free(&by.shard[w]);
+    mem_free(by.shard);
+    team_free(by.team);
     return status;
 }
 
@@ -133,10 +142,7 @@ ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t cou
     struct example_stream stream = example_stream(recipe, PHILOX_EVAL, NULL);
     examples_draw(&examples, &stream, 0, 0, (int)count);
     int threads = recipe_threads(recipe);
-    struct team *team = team_new(threads);
-    status = team ? evaluate_forcing(model, recipe->attention, &examples, team, result, error)
-                  : fail_memory(error, "the evaluation");
-    team_free(team);
+    status = force_all(model, recipe->attention, &examples, threads, result, error);
     if (status == CH_OK) status = decode_all(model, recipe->attention, &examples, threads, result, error);
     examples_release(&examples);
     return status;

@@ -3,19 +3,24 @@
 #define CH_TRAIN_EVALUATE_H
 
 #include "base/parallel.h"
-#include "data/examples.h"
-#include "model/model.h"
+#include "train/shard.h"
 
 /* Whether the recipe's examples fit the model: its vocabulary and its positions. */
 ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, ch_error *error);
 
-/* Fills loss and token_accuracy: the same on any number of threads. */
-ch_status evaluate_forcing(const struct ch_model *model, const struct attention_core *core,
-                           const struct ch_examples *examples, struct team *team, ch_evaluation *result,
-                           ch_error *error);
+/* Who evaluates: shards that work side by side, each on so many examples at a time. */
+struct evaluators {
+    struct shard *shard;
+    int shards, batch;
+    struct team *team;
+};
 
-/* Bytes that it takes besides the examples, of which the longest has `longest` symbols and the mean `length`. */
-uint64_t evaluate_memory(const struct ch_model *model, const struct attention_core *core, int longest, int length,
-                         int workers);
+/* What their shards must fit, where the longest source has so many symbols. */
+struct shard_use evaluate_use(const struct attention_core *core, int batch, int longest);
+
+/* Fills loss and token_accuracy: the same on any number of threads and shards. */
+ch_status evaluate_forcing(const struct ch_model *model, const struct attention_core *core,
+                           const struct ch_examples *examples, const struct evaluators *evaluators,
+                           ch_evaluation *result, ch_error *error);
 
 #endif

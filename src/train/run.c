@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "io/run_folder.h"
+#include "io/safetensors.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
 
@@ -209,7 +210,8 @@ static ch_status write_log(struct ch_trainer *t, const ch_step *step, ch_error *
 static ch_status validate(struct ch_trainer *t, ch_step *step, ch_error *error) {
     if (t->held_out.count) {
         ch_evaluation result;
-        ch_status status = evaluate_forcing(t->result, t->recipe.attention, &t->held_out, t->team, &result, error);
+        struct evaluators by = {t->lane, t->lanes, trainer_validation_batch(&t->recipe), t->team};
+        ch_status status = evaluate_forcing(t->result, t->recipe.attention, &t->held_out, &by, &result, error);
         if (status != CH_OK) return status;
         if (!isfinite(result.loss))
             return fail(error, CH_FAILED,
@@ -223,19 +225,20 @@ static ch_status validate(struct ch_trainer *t, ch_step *step, ch_error *error) 
     return CH_OK;
 }
 
-/* The best checkpoint's model becomes the result. */
+/* The best checkpoint's model becomes the result: its file, so that no second model takes memory. */
 static ch_status save_result(struct ch_trainer *t, ch_error *error) {
-    char result[RUN_PATH], best[RUN_PATH];
-    ch_model *model = NULL;
+    char result[RUN_PATH], best[RUN_PATH], model[RUN_PATH];
+    struct st_file *whole;
     ch_status status = checkpoint_save(t, error);
     if (status == CH_OK) status = run_path(result, t->folder, RUN_MODEL, error);
     if (status != CH_OK) return status;
     if (t->best_step < 0 || t->best_step == t->step) return ch_model_save(t->result, result, error);
     status = run_checkpoint(best, t->folder, t->best_step, error);
-    if (status == CH_OK) status = ch_model_open(best, 0, &model, error);
-    if (status == CH_OK) status = ch_model_save(model, result, error);
-    ch_model_free(model);
-    return status;
+    if (status == CH_OK) status = run_path(model, best, RUN_MODEL, error);
+    if (status == CH_OK) status = st_open(model, &whole, error);
+    if (status != CH_OK) return status;
+    st_close(whole);
+    return file_copy(model, result, error);
 }
 
 /* What a step leaves in the folder. */

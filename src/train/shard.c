@@ -3,22 +3,58 @@
 
 #include <string.h>
 
+static int most(int a, int b) {
+    return a > b ? a : b;
+}
+
+/* The rows and sequences of the largest use. */
+static ch_status new_buffers(struct shard *shard, const struct shard_use *use, int uses, ch_error *error) {
+    int sequences = 0, sources = 0, targets = 0;
+    for (int i = 0; i < uses; i++) {
+        const struct batch_limits *limits = &use[i].limits;
+        int source_rows, target_rows;
+        if (__builtin_mul_overflow(limits->sequences, limits->source, &source_rows) ||
+            __builtin_mul_overflow(limits->sequences, limits->target, &target_rows))
+            return fail(error, CH_NO_MEMORY, "a batch of %d sequences of %d tokens has more rows than can be counted",
+                        limits->sequences, limits->target);
+        sequences = most(sequences, limits->sequences);
+        sources = most(sources, source_rows);
+        targets = most(targets, target_rows);
+    }
+    bool complete =
+        batch_buffer_new(&shard->source, sequences, sources) && batch_buffer_new(&shard->target, sequences, targets);
+    shard->label = mem_new((size_t)targets, sizeof *shard->label);
+    return complete && shard->label ? CH_OK : fail_memory(error, "a batch");
+}
+
+static ch_status new_workspace(struct shard *shard, const struct ch_model *model, const struct shard_use *use, int uses,
+                               ch_error *error) {
+    const struct shard_use *largest = use;
+    size_t bytes = 0;
+    struct encoder_decoder_saved saved;
+    if (!encoder_decoder_saved_new(&saved, &model->net)) return fail_memory(error, "a pass");
+    for (int i = 0; i < uses; i++) {
+        size_t needed = workspace_measure(model, &use[i].pass, &use[i].limits, use[i].backward, &saved);
+        if (needed > bytes) largest = &use[i];
+        bytes = needed > bytes ? needed : bytes;
+    }
+    encoder_decoder_saved_free(&saved);
+    return workspace_new(&shard->workspace, model, &largest->pass, &largest->limits, largest->backward, error);
+}
+
+ch_status shard_new_for(struct shard *shard, const struct ch_model *model, const struct shard_use *use, int uses,
+                        ch_error *error) {
+    *shard = (struct shard){0};
+    ch_status status = new_buffers(shard, use, uses, error);
+    if (status == CH_OK) status = new_workspace(shard, model, use, uses, error);
+    if (status != CH_OK) shard_free(shard);
+    return status;
+}
+
 ch_status shard_new(struct shard *shard, const struct ch_model *model, const struct pass *pass,
                     const struct batch_limits *limits, bool backward, ch_error *error) {
-    *shard = (struct shard){0};
-    int sources, targets;
-    if (__builtin_mul_overflow(limits->sequences, limits->source, &sources) ||
-        __builtin_mul_overflow(limits->sequences, limits->target, &targets))
-        return fail(error, CH_NO_MEMORY, "a batch of %d sequences of %d tokens has more rows than can be counted",
-                    limits->sequences, limits->target);
-    ch_status status = workspace_new(&shard->workspace, model, pass, limits, backward, error);
-    if (status != CH_OK) return status;
-    bool complete = batch_buffer_new(&shard->source, limits->sequences, sources) &&
-                    batch_buffer_new(&shard->target, limits->sequences, targets);
-    shard->label = mem_new((size_t)targets, sizeof *shard->label);
-    if (complete && shard->label) return CH_OK;
-    shard_free(shard);
-    return fail_memory(error, "a batch");
+    struct shard_use use = {.pass = *pass, .limits = *limits, .backward = backward};
+    return shard_new_for(shard, model, &use, 1, error);
 }
 
 void shard_free(struct shard *shard) {

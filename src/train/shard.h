@@ -15,6 +15,16 @@ struct shard {
     struct loss loss;                   /* of the last pass */
 };
 
+/* One of the things that a shard is made for. */
+struct shard_use {
+    struct pass pass; /* as a measuring walk sees it */
+    struct batch_limits limits;
+    bool backward;
+};
+
+/* Memory that fits each of its uses. */
+ch_status shard_new_for(struct shard *shard, const struct ch_model *model, const struct shard_use *use, int uses,
+                        ch_error *error);
 ch_status shard_new(struct shard *shard, const struct ch_model *model, const struct pass *pass,
                     const struct batch_limits *limits, bool backward, ch_error *error);
 void shard_free(struct shard *shard);

@@ -1,6 +1,5 @@
 #include "train/trainer.h"
 #include "base/memory.h"
-#include "kernels/gemm.h"
 #include "optim/average.h"
 #include "train/evaluate.h"
 
@@ -16,12 +15,16 @@ static int least(int64_t a, int64_t b) {
 }
 
 /* PyTorch's generator draws whole batches in order: one shard. */
-static int shards_of(const ch_recipe *recipe) {
+int trainer_shards(const ch_recipe *recipe) {
     return recipe->rng->torch ? 1 : least(TRAIN_SHARDS, recipe->batch_size);
 }
 
-static struct batch_limits shard_limits(const ch_recipe *recipe, int longest) {
-    int shards = shards_of(recipe);
+int trainer_lanes(const ch_recipe *recipe) {
+    return least(TRAIN_LANES, trainer_shards(recipe));
+}
+
+struct batch_limits trainer_limits(const ch_recipe *recipe) {
+    int shards = trainer_shards(recipe), longest = (int)recipe->max_len;
     return (struct batch_limits){(int)((recipe->batch_size + shards - 1) / shards), longest, longest + 1};
 }
 
@@ -44,42 +47,22 @@ static struct pass measuring_pass(const ch_recipe *recipe) {
                          .dropout_rate = RC(recipe->dropout)};
 }
 
-struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe, int length) {
-    struct trainer_memory memory = {0};
-    uint64_t lanes = (uint64_t)least(TRAIN_LANES, shards_of(recipe));
-    uint64_t block = mem_times(model->params.trained, sizeof(real));
-    struct batch_limits limits = shard_limits(recipe, length);
-    struct pass pass = measuring_pass(recipe);
-    struct encoder_decoder_saved saved;
-    memory.parameters = mem_times(model->params.block, sizeof(real));
-    if (params_turn_pays(&model->params)) memory.parameters = mem_plus(memory.parameters, block);
-    if (recipe->average) memory.parameters = mem_plus(memory.parameters, mem_times(model->params.block, sizeof(real)));
-    memory.gradients = mem_times(block, lanes);
-    memory.moments = mem_times(block, (uint64_t)recipe->optimizer->moments);
-    if (recipe->log_gradients) memory.gradients = mem_plus(memory.gradients, block); /* the parameters before a step */
-    uint64_t rows = mem_times((uint64_t)limits.sequences, (uint64_t)limits.source + (uint64_t)limits.target);
-    memory.batches =
-        mem_plus(mem_times(mem_times(rows, 4 * sizeof(int)), lanes),
-                 examples_bytes((uint64_t)(recipe->batch_size + recipe->validation), (uint64_t)recipe->max_len));
-    memory.batches = mem_plus(memory.batches,
-                              deal_bytes(shards_of(recipe), (uint64_t)recipe->batch_size, (uint64_t)recipe->max_len));
-    memory.products = gemm_memory();
-    if (recipe->validation)
-        memory.validation =
-            evaluate_memory(model, recipe->attention, (int)recipe->max_len, length, recipe_threads(recipe));
-    if (encoder_decoder_saved_new(&saved, &model->net)) {
-        memory.activations = mem_times(workspace_measure(model, &pass, &limits, true, &saved), lanes);
-        encoder_decoder_saved_free(&saved);
-    }
-    return memory;
+/* As many sequences as a shard has, so that products have the same sizes; more where they would be small. */
+int trainer_validation_batch(const ch_recipe *recipe) {
+    enum { TOKENS = 160 };
+    int shard = trainer_limits(recipe).sequences, fit = TOKENS / (int)recipe->max_len;
+    return shard > fit ? shard : fit;
+}
+
+int trainer_uses(const ch_recipe *recipe, struct shard_use *use) {
+    use[0] = (struct shard_use){.pass = measuring_pass(recipe), .limits = trainer_limits(recipe), .backward = true};
+    use[1] = evaluate_use(recipe->attention, trainer_validation_batch(recipe), (int)recipe->max_len);
+    return recipe->validation ? TRAINER_USES : 1;
 }
 
 static ch_status check_memory(const struct ch_model *model, const ch_recipe *recipe, ch_error *error) {
-    struct trainer_memory memory = trainer_measure(model, recipe, (int)recipe->max_len);
-    uint64_t total =
-        mem_plus(mem_plus(memory.parameters, memory.gradients), mem_plus(memory.moments, memory.activations));
-    total = mem_plus(mem_plus(total, memory.batches), mem_plus(memory.validation, memory.products));
-    return memory_check("training this recipe needs", total, error);
+    struct trainer_memory memory = trainer_measure(model, recipe, true);
+    return memory_check("training this recipe needs", trainer_memory_total(&memory), error);
 }
 
 static ch_status new_state(struct ch_trainer *t, ch_error *error) {
@@ -118,11 +101,11 @@ static ch_status draw_held_out(struct ch_trainer *t, ch_error *error) {
 }
 
 static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
-    struct batch_limits limits = shard_limits(&t->recipe, (int)t->recipe.max_len);
-    struct pass pass = measuring_pass(&t->recipe);
+    struct shard_use uses[TRAINER_USES];
+    int count = trainer_uses(&t->recipe, uses);
     ch_status status = CH_OK;
     for (int lane = 0; lane < t->lanes && status == CH_OK; lane++)
-        status = shard_new(&t->lane[lane], t->model, &pass, &limits, true, error);
+        status = shard_new_for(&t->lane[lane], t->model, uses, count, error);
     if (status != CH_OK) return status;
     if (!deal_new(&t->deal, t->shards, (int)t->recipe.batch_size, (int)t->recipe.max_len))
         return fail_memory(error, "a batch");
@@ -152,8 +135,8 @@ ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **out, ch_error
     t->recipe = *recipe;
     t->log.descriptor = t->gradients.descriptor = t->lock = -1;
     t->saved_step = t->best_step = -1;
-    t->shards = shards_of(recipe);
-    t->lanes = least(TRAIN_LANES, t->shards);
+    t->shards = trainer_shards(recipe);
+    t->lanes = trainer_lanes(recipe);
     ch_assert(recipe->optimizer->moments <= MOST_MOMENTS);
     ch_status status = build(t, error);
     if (status == CH_OK)

@@ -13,8 +13,8 @@ struct ch_trainer {
     ch_recipe recipe;
     struct ch_model *model;  /* being trained */
     struct ch_model *result; /* what training makes: the mean of its weights; the model itself if none is kept */
-    int64_t step;           /* steps taken */
-    struct torch_rng torch; /* of --rng torch: state after `step` steps */
+    int64_t step;            /* steps taken */
+    struct torch_rng torch;  /* of --rng torch: state after `step` steps */
     real *moment[MOST_MOMENTS];
 
     int shards, lanes;
@@ -46,12 +46,25 @@ struct ch_trainer {
 /* Builds everything for a recipe, with fresh weights at step 0. */
 ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **trainer, ch_error *error);
 
-/* Bytes of each part of training, measured without allocating them, where sources have this length: the longest for
- * what is set aside, the mean for what is used. */
+/* Into how many shards and lanes a batch is cut, and how large a shard can be. */
+int trainer_shards(const ch_recipe *recipe);
+int trainer_lanes(const ch_recipe *recipe);
+struct batch_limits trainer_limits(const ch_recipe *recipe);
+
+/* How many held-out examples a lane takes at a time. */
+int trainer_validation_batch(const ch_recipe *recipe);
+
+/* What a lane's memory serves, which is never done at once: steps, and validation if there is one. Their number. */
+enum { TRAINER_USES = 2 };
+int trainer_uses(const ch_recipe *recipe, struct shard_use *use);
+
+/* Bytes of each part of training, measured without allocating them: what is set aside, or what is likely to be
+ * touched. validation: what it needs beyond the activations of a step. */
 struct trainer_memory {
     uint64_t parameters, gradients, moments, activations, batches, validation, products;
 };
-struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe, int length);
+struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe, bool set_aside);
+uint64_t trainer_memory_total(const struct trainer_memory *memory);
 
 /* The sentence for a step that is not finite: names the first tensor, in the order of computation, that is not. */
 ch_status trainer_blame(struct ch_trainer *trainer, const struct torch_rng *before, double loss, double norm,
