@@ -102,6 +102,7 @@ static void cached_is_full(void **state) {
 /* A model whose heads share keys and values, of widths that are not D / H: only the config's lists say so. */
 static ch_model *shared_heads_model(void) {
     struct config config = {.norm = &norm_layernorm,
+                            .placement = &norm_post,
                             .position = &position_sinusoidal,
                             .ffn = &ffn_relu,
                             .d_model = 16,

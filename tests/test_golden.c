@@ -17,10 +17,19 @@ static const double tolerance = 1e-5;
 enum { SEQUENCES = 3, SOURCE = 7, TARGET = 8, HEADS = 3, PAD = 10, MOST_SITES = 128 };
 
 static struct st_file *file;
+static const struct norm_placement *placement;
 
-static int open_file(void **state) {
+static int open_post(void **state) {
     (void)state;
     file = open_golden(CH_TEST_DATA "/lesson_small.safetensors");
+    placement = &norm_post;
+    return 0;
+}
+
+static int open_pre(void **state) {
+    (void)state;
+    file = open_golden(CH_TEST_DATA "/lesson_small_pre.safetensors");
+    placement = &norm_pre;
     return 0;
 }
 
@@ -34,6 +43,7 @@ static int close_file(void **state) {
 
 static struct ch_model *small_model(void) {
     struct config config = {.norm = &norm_layernorm,
+                            .placement = placement,
                             .position = &position_sinusoidal,
                             .ffn = &ffn_relu,
                             .d_model = 12,
@@ -340,5 +350,6 @@ int main(void) {
         cmocka_unit_test(ten_steps),
         cmocka_unit_test(padded_equals_packed),
     };
-    return cmocka_run_group_tests(tests, open_file, close_file);
+    int failed = cmocka_run_group_tests_name("norms behind", tests, open_post, close_file);
+    return failed + cmocka_run_group_tests_name("norms before", tests, open_pre, close_file);
 }

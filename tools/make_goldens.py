@@ -5,6 +5,7 @@
 
 lesson_small.safetensors      a small model of odd shapes, dropout 0: "param.", "batch.", every intermediate ("site."),
                               "loss", "grad.", then ten optimiser steps ("steps.") and the parameters "after10."
+lesson_small_pre.safetensors  the same with norms before sublayers
 lesson_step.json              the lesson's own run from seed 0: first batch, initial parameters, losses, gradient norms
 lesson_tiny_model.safetensors a trained model, saved as a user of the lesson's code would save it
 lesson_tiny_model.json        what PyTorch answers with it
@@ -46,10 +47,10 @@ def prefixed(prefix, tensors):
     return {prefix + name: tensor.detach().clone() for name, tensor in tensors}
 
 
-def small_model():
+def small_model(norm_first):
     """Seeded, with layer norms that are not at their trivial start."""
     torch.manual_seed(20)
-    model = lesson.MiniTransformer(**SMALL)
+    model = lesson.MiniTransformer(**SMALL, norm_first=norm_first)
     for module in model.modules():
         if isinstance(module, torch.nn.LayerNorm):
             torch.nn.init.uniform_(module.weight, 0.5, 1.5)
@@ -57,8 +58,8 @@ def small_model():
     return model
 
 
-def write_small(path):
-    model = small_model()
+def write_small(path, norm_first):
+    model = small_model(norm_first)
     src, tgt = lesson.pad_batch([torch.randint(0, 10, (length,)) for length in (4, 7, 5)])
     out = {"batch.src": src, "batch.tgt": tgt, **prefixed("param.", model.state_dict().items())}
     sites = {}
@@ -206,7 +207,8 @@ def differences(made_path, kept_path):
 
 
 def make(folder, tiny_model):
-    write_small(folder / "lesson_small.safetensors")
+    write_small(folder / "lesson_small.safetensors", norm_first=False)
+    write_small(folder / "lesson_small_pre.safetensors", norm_first=True)
     write_step(folder / "lesson_step.json")
     attention_golden.write(folder / "attention_functions.safetensors")
     write_tiny_answers(tiny_model, folder / "lesson_tiny_model.json")

@@ -33,6 +33,7 @@ ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_er
         .norm = recipe->norm,
         .position = recipe->position,
         .ffn = recipe->ffn,
+        .placement = recipe->placement,
         .d_model = (int)recipe->d_model,
         .d_ff = (int)recipe->d_ff,
         .layers = (int)recipe->layers,
@@ -66,9 +67,10 @@ static bool same_shape(const struct attention_shape *a, const struct attention_s
 }
 
 bool config_same(const struct config *a, const struct config *b) {
-    bool same = a->norm == b->norm && a->position == b->position && a->ffn == b->ffn && a->d_model == b->d_model &&
-                a->d_ff == b->d_ff && a->layers == b->layers && a->max_positions == b->max_positions &&
-                a->symbols == b->symbols && a->dropout == b->dropout && strcmp(a->task, b->task) == 0;
+    bool same = a->norm == b->norm && a->position == b->position && a->ffn == b->ffn && a->placement == b->placement &&
+                a->d_model == b->d_model && a->d_ff == b->d_ff && a->layers == b->layers &&
+                a->max_positions == b->max_positions && a->symbols == b->symbols && a->dropout == b->dropout &&
+                strcmp(a->task, b->task) == 0;
     for (int i = 0; same && i < attentions(a); i++) same = same_shape(&a->shape[i], &b->shape[i]);
     return same;
 }

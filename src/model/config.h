@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "data/vocab.h"
 #include "io/safetensors.h"
-#include "nn/attention.h"
+#include "nn/block.h"
 #include "nn/ffn.h"
 #include "nn/limits.h"
 #include "nn/norm.h"
@@ -18,6 +18,7 @@ struct config {
     const struct norm_variant *norm;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
+    const struct norm_placement *placement;
     int d_model, d_ff, layers, max_positions;
     int symbols; /* of the vocabulary; the three special tokens come on top */
     double dropout;

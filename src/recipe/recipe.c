@@ -49,6 +49,8 @@ static const struct row table[] = {
     WHOLE_ROW("max-positions", max_positions, "64", 2, MOST_POSITIONS, "longest sequence that the model can take",
               "model"),
     CHOICE_ROW("norm", norm, "layernorm", "NAME", norm_row, "normalisation of a row", "model"),
+    CHOICE_ROW("norm-placement", placement, "post", "{post,pre}", norm_placement_row,
+               "norms behind each residual addition, or before each sublayer", "model"),
     CHOICE_ROW("position", position, "sinusoidal", "NAME", position_row, "how order enters", "model"),
     CHOICE_ROW("ffn", ffn, "relu", "NAME", ffn_row, "feed-forward network", "model"),
     CHOICE_ROW("attention", attention, "fused", "{fused,explicit}", attention_core_row,

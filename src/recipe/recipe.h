@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "data/examples.h"
 #include "kernels/kernels.h"
+#include "nn/block.h"
 #include "nn/ffn.h"
 #include "nn/init.h"
 #include "nn/norm.h"
@@ -16,7 +17,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 30, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 31, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -33,6 +34,7 @@ struct ch_recipe {
     int64_t d_model, heads, d_ff, layers, max_positions;
     double dropout;
     const struct norm_variant *norm;
+    const struct norm_placement *placement;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
     const struct attention_core *attention;
