@@ -67,19 +67,22 @@ class PositionalEncoding(nn.Module):
 
 
 class MultiHeadAttention(Site):
-    def __init__(self, d_model, num_heads, dropout=0.1):
+    """kv_heads: heads of keys and values, each for as many heads of queries; d_head: width of a head."""
+    def __init__(self, d_model, num_heads, dropout=0.1, kv_heads=None, d_head=None):
         super().__init__()
-        assert d_model % num_heads == 0
-        self.d_model, self.h, self.d_k = d_model, num_heads, d_model // num_heads
-        self.W_q = nn.Linear(d_model, d_model)
-        self.W_k = nn.Linear(d_model, d_model)
-        self.W_v = nn.Linear(d_model, d_model)
-        self.W_o = nn.Linear(d_model, d_model)
+        self.h, self.k = num_heads, kv_heads or num_heads
+        assert self.h % self.k == 0 and (d_head or d_model % num_heads == 0)
+        self.d_k = d_head or d_model // num_heads
+        self.W_q = nn.Linear(d_model, self.h * self.d_k)
+        self.W_k = nn.Linear(d_model, self.k * self.d_k)
+        self.W_v = nn.Linear(d_model, self.k * self.d_k)
+        self.W_o = nn.Linear(self.h * self.d_k, d_model)
         self.dropout = nn.Dropout(dropout)
 
     def split(self, x):
-        """(B, T, D) -> (B, H, T, Dh)."""
-        return x.view(*x.shape[:2], self.h, self.d_k).transpose(1, 2)
+        """(B, T, H * Dh) -> (B, H, T, Dh), heads of keys and values repeated."""
+        x = x.view(*x.shape[:2], -1, self.d_k).transpose(1, 2)
+        return x.repeat_interleave(self.h // x.size(1), dim=1)
 
     def forward(self, q, k, v, mask=None):
         query = self.record("query", self.W_q(q))
@@ -90,7 +93,7 @@ class MultiHeadAttention(Site):
         if mask is not None:
             scores = scores.masked_fill(~mask, -1e9)
         weights = self.dropout(self.record("weights", torch.softmax(scores, dim=-1)))
-        heads = (weights @ self.split(value)).transpose(1, 2).contiguous().view(*q.shape[:2], self.d_model)
+        heads = (weights @ self.split(value)).transpose(1, 2).contiguous().flatten(2)
         return self.record("out", self.W_o(self.record("heads", heads))), weights
 
 
@@ -119,9 +122,9 @@ class Layer(Site):
 
 
 class EncoderLayer(Layer):
-    def __init__(self, d_model, h, d_ff, dropout=0.1, norm_first=False):
+    def __init__(self, d_model, h, d_ff, dropout=0.1, norm_first=False, **heads):
         super().__init__(dropout, norm_first)
-        self.attn = MultiHeadAttention(d_model, h, dropout)
+        self.attn = MultiHeadAttention(d_model, h, dropout, **heads)
         self.ff = FeedForward(d_model, d_ff, dropout)
         self.n1, self.n2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
 
@@ -131,10 +134,10 @@ class EncoderLayer(Layer):
 
 
 class DecoderLayer(Layer):
-    def __init__(self, d_model, h, d_ff, dropout=0.1, norm_first=False):
+    def __init__(self, d_model, h, d_ff, dropout=0.1, norm_first=False, **heads):
         super().__init__(dropout, norm_first)
-        self.self_attn = MultiHeadAttention(d_model, h, dropout)
-        self.cross_attn = MultiHeadAttention(d_model, h, dropout)
+        self.self_attn = MultiHeadAttention(d_model, h, dropout, **heads)
+        self.cross_attn = MultiHeadAttention(d_model, h, dropout, **heads)
         self.ff = FeedForward(d_model, d_ff, dropout)
         self.n1, self.n2, self.n3 = nn.LayerNorm(d_model), nn.LayerNorm(d_model), nn.LayerNorm(d_model)
 
@@ -163,15 +166,15 @@ def target_mask(x):
 
 class MiniTransformer(Site):
     def __init__(self, vocab=VOCAB, d_model=64, h=4, d_ff=256, num_layers=2, dropout=0.1, max_len=64,
-                 norm_first=False):
+                 norm_first=False, **heads):
         super().__init__()
         self.d_model = d_model
         self.src_emb = nn.Embedding(vocab, d_model, padding_idx=PAD)
         self.tgt_emb = nn.Embedding(vocab, d_model, padding_idx=PAD)
         self.pos = PositionalEncoding(d_model, max_len, dropout)
-        self.enc = nn.ModuleList(EncoderLayer(d_model, h, d_ff, dropout, norm_first) for _ in range(num_layers))
+        self.enc = nn.ModuleList(EncoderLayer(d_model, h, d_ff, dropout, norm_first, **heads) for _ in range(num_layers))
         self.enc_norm = nn.LayerNorm(d_model) if norm_first else None
-        self.dec = nn.ModuleList(DecoderLayer(d_model, h, d_ff, dropout, norm_first) for _ in range(num_layers))
+        self.dec = nn.ModuleList(DecoderLayer(d_model, h, d_ff, dropout, norm_first, **heads) for _ in range(num_layers))
         self.dec_norm = nn.LayerNorm(d_model) if norm_first else None
         self.generator = nn.Linear(d_model, vocab)
         for parameter in self.parameters():

@@ -31,7 +31,8 @@ enum config_attention { CONFIG_ENCODER_SELF, CONFIG_DECODER_SELF, CONFIG_DECODER
 
 struct attention_shape *config_shape(const struct config *config, enum config_attention which, int layer);
 
-/* All attentions alike: H heads of D / H. */
+/* All attentions alike: H heads of Dh, K of keys and values; and the plain kind, K = H heads of D / H. */
+ch_status config_shapes(struct config *config, int heads, int kv_heads, int d_head, ch_error *error);
 ch_status config_uniform(struct config *config, int heads, ch_error *error);
 ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_error *error);
 ch_status config_copy(struct config *to, const struct config *from, ch_error *error);
