@@ -38,7 +38,7 @@ def attention(scale=True, softmax=lambda scores: torch.softmax(scores, dim=-1), 
         if mask is not None:
             scores = scores.masked_fill(~mask, -1e9)
         weights = self.record("weights", softmax(scores))
-        heads = merge(used(weights) @ split(self, value)).reshape(*q.shape[:2], self.d_model)
+        heads = merge(used(weights) @ split(self, value)).reshape(*q.shape[:2], self.h * self.d_k)
         return self.record("out", self.W_o(self.record("heads", heads))), weights
     return mock.patch.object(lesson.MultiHeadAttention, "forward", forward)
 

@@ -157,11 +157,13 @@ static void shapes(void **state) {
     config_shape(&model->config, CONFIG_DECODER_CROSS, 1)->heads = 2; /* the layer has a copy of its own */
     fails(recipe, model, "shapes", "dec.1.cross_attn.query: expected (4, 8), found (4, 12)");
     config_shape(&model->config, CONFIG_DECODER_CROSS, 1)->heads = 3;
-    model->net.layers = 2;
+    model->net.encoder.layers = 2;
     fails(recipe, model, "shapes", "expected enc.2.attn.query where memory was computed");
-    model->net.layers = 3;
+    model->net.encoder.layers = 3;
     passes(recipe, model, "shapes", "94 intermediates");
     ch_model_free(model);
+    set_option(recipe, "norm-placement", "pre"); /* a sum for each of 15 sublayers, a norm behind each stack */
+    passes(recipe, NULL, "shapes", "111 intermediates");
     ch_recipe_free(recipe);
 }
 
@@ -249,9 +251,9 @@ static void masking(void **state) {
         passes(recipe, NULL, "masking", "each of 11 decoder tokens");
         passes(recipe, tiny, "masking", "exactly 0");
         assert_int_equal(watched->details, 11);
-        tiny->net.decoder[0].self.causal = false;
+        tiny->net.decoder.block[0].self.causal = false;
         fails(recipe, tiny, "masking", "the future leaks: changing token 1");
-        tiny->net.decoder[0].self.causal = true;
+        tiny->net.decoder.block[0].self.causal = true;
     }
     passes(recipe, tiny, "masking", "exactly 0");
     scale(tiny, "tgt_emb.weight", 0); /* every token alike */

@@ -93,15 +93,21 @@ static void cached_is_full(void **state) {
     check_cache(model, 64);
     ch_model_free(model);
     ch_recipe *recipe = recipe_of("d-model", "18", "heads", "3", "d-ff", "20", "max-positions", "30", NULL);
-    model = model_of(recipe); /* untrained: answers run to the limit */
-    check_cache(model, 5);
-    ch_model_free(model);
+    static const char *const swaps[][2] = {
+        {"heads", "3"}, {"norm-placement", "pre"}, {"kv-heads", "1"}, {"d-head", "8"}};
+    for (size_t i = 0; i < sizeof swaps / sizeof *swaps; i++) { /* one on top of the other */
+        set_option(recipe, swaps[i][0], swaps[i][1]);
+        model = model_of(recipe); /* untrained: answers run to the limit */
+        check_cache(model, 5);
+        ch_model_free(model);
+    }
     ch_recipe_free(recipe);
 }
 
 /* A model whose heads share keys and values, of widths that are not D / H: only the config's lists say so. */
 static ch_model *shared_heads_model(void) {
     struct config config = {.norm = &norm_layernorm,
+                            .placement = &norm_post,
                             .position = &position_sinusoidal,
                             .ffn = &ffn_relu,
                             .d_model = 16,

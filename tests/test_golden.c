@@ -16,11 +16,26 @@ static const double tolerance = 1e-5;
 
 enum { SEQUENCES = 3, SOURCE = 7, TARGET = 8, HEADS = 3, PAD = 10, MOST_SITES = 128 };
 
+/* The golden files: one with the lesson's parts, one for each swap. */
+static const struct {
+    const char *name;
+    const struct norm_placement *placement;
+    int kv_heads, d_head;
+} files[] = {
+    {"lesson_small.safetensors", &norm_post, 3, 4},
+    {"lesson_small_pre.safetensors", &norm_pre, 3, 4},
+    {"lesson_small_heads.safetensors", &norm_post, 1, 6},
+};
+enum { FILES = sizeof files / sizeof *files };
+
 static struct st_file *file;
+static int number; /* of the file at hand */
 
 static int open_file(void **state) {
     (void)state;
-    file = open_golden(CH_TEST_DATA "/lesson_small.safetensors");
+    char path[1024];
+    snprintf(path, sizeof path, CH_TEST_DATA "/%s", files[number].name);
+    file = open_golden(path);
     return 0;
 }
 
@@ -34,6 +49,7 @@ static int close_file(void **state) {
 
 static struct ch_model *small_model(void) {
     struct config config = {.norm = &norm_layernorm,
+                            .placement = files[number].placement,
                             .position = &position_sinusoidal,
                             .ffn = &ffn_relu,
                             .d_model = 12,
@@ -43,7 +59,7 @@ static struct ch_model *small_model(void) {
                             .symbols = 10};
     struct ch_model *model;
     ch_error error;
-    check_ok(config_uniform(&config, HEADS, &error), &error);
+    check_ok(config_shapes(&config, HEADS, files[number].kv_heads, files[number].d_head, &error), &error);
     check_ok(model_build(&config, &model, &error), &error);
     check_ok(model_allocate(model, &error), &error);
     for (int i = 0; i < model->params.count; i++) {
@@ -340,5 +356,8 @@ int main(void) {
         cmocka_unit_test(ten_steps),
         cmocka_unit_test(padded_equals_packed),
     };
-    return cmocka_run_group_tests(tests, open_file, close_file);
+    int failed = 0;
+    for (number = 0; number < FILES; number++)
+        failed += cmocka_run_group_tests_name(files[number].name, tests, open_file, close_file);
+    return failed;
 }

@@ -390,17 +390,17 @@ static void block_back(struct subject *s) {
     for (size_t i = 0; cross && i < s->input[1].count; i++) dmemory[i] -= 3;
 }
 
-static void check_block(const struct block_kind *kind, const struct norm_variant *norm, const struct ffn_variant *ffn,
-                        double rate) {
+static void check_block(const struct block_kind *kind, const struct norm_variant *norm,
+                        const struct norm_placement *placement, const struct ffn_variant *ffn, double rate) {
     struct subject *s = subject_new();
     struct block_case c;
     struct attention_shape self, cross;
     assert_true(attention_shape_uniform(&self, 2, 1, 3) && attention_shape_uniform(&cross, 3, 3, 2));
-    subject_start(s, rate, "%s block, %s, %s, dropout %.1f", kind->cross ? "decoder" : "encoder", norm->variant.name,
-                  ffn->variant.name, rate);
+    subject_start(s, rate, "%s block, %s, %s, %s, dropout %.1f", kind->cross ? "decoder" : "encoder",
+                  norm->variant.name, placement->variant.name, ffn->variant.name, rate);
     subject_input(s, "x", ROWS * WIDTH);
     if (kind->cross) subject_input(s, "memory", MEMORY_ROWS * WIDTH);
-    struct block_parts parts = {WIDTH, HIDDEN, &self, &cross, norm, ffn};
+    struct block_parts parts = {WIDTH, HIDDEN, &self, &cross, norm, placement, ffn};
     block_declare(&c.block, &s->own, "b", kind, &parts, NULL);
     subject_commit(s);
     s->batch = &batch.view;
@@ -416,10 +416,12 @@ static void check_block(const struct block_kind *kind, const struct norm_variant
 static void blocks(void **state) {
     (void)state;
     for (size_t n = 0; norm_row(n); n++)
-        for (size_t f = 0; ffn_row(f); f++)
-            for (int kind = 0; kind < 4; kind++)
-                check_block(kind & 1 ? &block_decoder : &block_encoder, (const struct norm_variant *)norm_row(n),
-                            (const struct ffn_variant *)ffn_row(f), kind & 2 ? 0.3 : 0);
+        for (size_t p = 0; norm_placement_row(p); p++)
+            for (size_t f = 0; ffn_row(f); f++)
+                for (int kind = 0; kind < 4; kind++)
+                    check_block(kind & 1 ? &block_decoder : &block_encoder, (const struct norm_variant *)norm_row(n),
+                                (const struct norm_placement *)norm_placement_row(p),
+                                (const struct ffn_variant *)ffn_row(f), kind & 2 ? 0.3 : 0);
 }
 
 /* ---- the whole encoder-decoder ---- */
@@ -450,8 +452,9 @@ static void model_back(struct subject *s) {
 }
 
 /* Two layers of each; the attentions have shapes of their own, one of them heads that share keys and values. */
-static struct ch_model *small_model(void) {
+static struct ch_model *small_model(const struct norm_placement *placement) {
     struct config config = {.norm = &norm_layernorm,
+                            .placement = placement,
                             .position = &position_sinusoidal,
                             .ffn = &ffn_relu,
                             .d_model = WIDTH,
@@ -469,25 +472,30 @@ static struct ch_model *small_model(void) {
     return model;
 }
 
+static void check_model(const struct attention_core *core, const struct norm_placement *placement) {
+    struct subject *s = subject_new();
+    struct model_case c = {.model = small_model(placement)};
+    subject_start(s, 0.2, "encoder-decoder, core %s, norms %s", core->variant.name, placement->variant.name);
+    s->pass.core = core;
+    assert_true(encoder_decoder_saved_new(&c.saved, &c.model->net));
+    subject_borrow(s, &c.model->params);
+    s->batch = &batch.view;
+    s->memory = &memory_batch.view;
+    s->layer = &c;
+    s->loss = model_loss;
+    s->backward = model_back;
+    for (uint64_t direction = 1; direction <= 5; direction++) subject_check_direction(s, direction);
+    finish(s);
+    encoder_decoder_saved_free(&c.saved);
+    ch_model_free(c.model);
+}
+
 static void whole_model(void **state) {
     (void)state;
-    for (size_t core = 0; attention_core_row(core); core++) {
-        struct subject *s = subject_new();
-        struct model_case c = {.model = small_model()};
-        subject_start(s, 0.2, "encoder-decoder, core %s", attention_core_row(core)->name);
-        s->pass.core = (const struct attention_core *)attention_core_row(core);
-        assert_true(encoder_decoder_saved_new(&c.saved, &c.model->net));
-        subject_borrow(s, &c.model->params);
-        s->batch = &batch.view;
-        s->memory = &memory_batch.view;
-        s->layer = &c;
-        s->loss = model_loss;
-        s->backward = model_back;
-        for (uint64_t direction = 1; direction <= 5; direction++) subject_check_direction(s, direction);
-        finish(s);
-        encoder_decoder_saved_free(&c.saved);
-        ch_model_free(c.model);
-    }
+    for (size_t core = 0; attention_core_row(core); core++)
+        for (size_t p = 0; norm_placement_row(p); p++)
+            check_model((const struct attention_core *)attention_core_row(core),
+                        (const struct norm_placement *)norm_placement_row(p));
 }
 
 int main(void) {

@@ -11,10 +11,18 @@
 
 static const struct attention_core *const cores[] = {&attention_explicit, &attention_fused};
 
+/* All laws hold for the lesson's parts, and with each of these in the place of one. */
+static const struct {
+    const char *option, *value;
+} swaps[] = {{"heads", "3"}, {"norm-placement", "pre"}, {"kv-heads", "1"}, {"d-head", "8"}};
+enum { SWAPS = sizeof swaps / sizeof *swaps };
+static int swap;
+
 /* Small, of odd sizes, with sequences of many lengths. */
 static ch_recipe *small_recipe(const char *dropout) {
     return recipe_of("d-model", "18", "heads", "3", "d-ff", "29", "layers", "2", "min-len", "1", "max-len", "9",
-                     "max-positions", "16", "batch-size", "7", "seed", "3", "dropout", dropout, NULL);
+                     "max-positions", "16", "batch-size", "7", "seed", "3", "dropout", dropout, swaps[swap].option,
+                     swaps[swap].value, NULL);
 }
 
 struct world {
@@ -211,7 +219,7 @@ static void looking_changes_nothing(void **state) {
 
 /* What the core used is what the map says: the captured weights times the values are the heads' output. */
 struct product {
-    real *weights, *value, *heads; /* of enc.0.attn: (B, H, longest, longest), (N, D), (N, D) */
+    real *weights, *value, *heads; /* of enc.0.attn: (B, H, longest, longest), (N, K * Dh), (N, H * Dh) */
     int longest, heads_count;
 };
 
@@ -239,8 +247,10 @@ static void keep_map(void *context, const char *layer, const char *site, int seq
         memcpy(p->weights + at + (size_t)i * side, x + (size_t)i * (size_t)keys, (size_t)keys * sizeof *x);
 }
 
-static void check_product(const struct product *p, const struct batch *batch, int d_head) {
+static void check_product(const struct product *p, const struct batch *batch, const struct attention_shape *shape) {
+    int d_head = shape->d_head;
     size_t side = (size_t)p->longest, width = (size_t)(p->heads_count * d_head);
+    size_t kv_width = (size_t)(shape->kv_heads * d_head);
     for (int b = 0; b < batch->sequences; b++)
         for (int h = 0; h < p->heads_count; h++)
             for (int i = 0; i < batch->length[b]; i++) {
@@ -250,10 +260,10 @@ static void check_product(const struct product *p, const struct batch *batch, in
                 for (int j = 0; j < batch->length[b]; j++) mass += w[j];
                 check_close("a row of weights", &mass, &one, 1, 1e-6);
                 for (int d = 0; d < d_head; d++) {
-                    size_t column = (size_t)(h * d_head + d);
+                    size_t column = (size_t)(h * d_head + d), kv = (size_t)(shape->kv_of_head[h] * d_head + d);
                     real sum = 0;
                     for (int j = 0; j < batch->length[b]; j++)
-                        sum += w[j] * p->value[(size_t)(batch->offset[b] + j) * width + column];
+                        sum += w[j] * p->value[(size_t)(batch->offset[b] + j) * kv_width + kv];
                     check_close("weights times values", &sum,
                                 &p->heads[(size_t)(batch->offset[b] + i) * width + column], 1, 1e-5);
                 }
@@ -265,13 +275,13 @@ static void map_times_values_is_the_output(void **state) {
     for (int c = 0; c < 2; c++) {
         struct product p = {.longest = 9, .heads_count = 3};
         p.weights = new_reals(7 * 3 * 9 * 9);
-        p.value = new_reals(7 * 9 * 18);
-        p.heads = new_reals(7 * 9 * 18);
+        p.value = new_reals(7 * 9 * 24);
+        p.heads = new_reals(7 * 9 * 24);
         struct capture capture = {.wants = wants_first, .rows = keep_rows, .map = keep_map, .context = &p};
         struct world world = world_new("0", cores[c], &capture);
         size_t count;
         free(lab_logits(&world.lab, &count));
-        check_product(&p, &world.lab.shard.source.view, 6);
+        check_product(&p, &world.lab.shard.source.view, &world.model->net.encoder.block[0].self.shape);
         world_free(&world);
         free(p.weights), free(p.value), free(p.heads);
     }
@@ -326,13 +336,50 @@ static void cut_edges_carry_nothing(void **state) {
         }
 }
 
+/* ---- heads ---- */
+
+/* The rows of head kv_of(h) of a group of heads, for every h. */
+static void repeat_heads(real *to, const real *from, size_t head, int heads, int each) {
+    for (int h = 0; h < heads; h++) memcpy(to + (size_t)h * head, from + (size_t)(h / each) * head, head * sizeof *to);
+}
+
+/* Heads that share keys and values give what as many heads give that have copies of them. */
+static void shared_heads_are_repeated_heads(void **state) {
+    (void)state;
+    enum { HEADS = 4, SHARED = 2 };
+    ch_recipe *recipe = recipe_of("d-model", "8", "heads", "4", "kv-heads", "2", "d-ff", "12", NULL);
+    ch_model *shared = model_of(recipe);
+    set_option(recipe, "kv-heads", "4");
+    ch_model *repeated = model_of(recipe);
+    for (int i = 0; i < shared->params.count; i++) {
+        const struct param *row = &shared->params.row[i];
+        const real *from = shared->params.value + row->offset;
+        if (strstr(row->name, ".W_k.") || strstr(row->name, ".W_v."))
+            repeat_heads(values_of(repeated, row->name), from, row->count / SHARED, HEADS, HEADS / SHARED);
+        else
+            memcpy(values_of(repeated, row->name), from, row->count * sizeof *from);
+    }
+    struct lab a = lab_new(shared, recipe, NULL), b = lab_new(repeated, recipe, NULL);
+    size_t count;
+    real *few = lab_logits(&a, &count), *all = lab_logits(&b, &count);
+    check_close("logits", few, all, count, 1e-5);
+    free(few), free(all);
+    lab_free(&a);
+    lab_free(&b);
+    ch_model_free(shared);
+    ch_model_free(repeated);
+    ch_recipe_free(recipe);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cut_edges_carry_nothing),      cmocka_unit_test(future_is_hidden),
         cmocka_unit_test(batch_mates_change_nothing),   cmocka_unit_test(fused_is_explicit),
         cmocka_unit_test(dropout_changes_the_step),     cmocka_unit_test(two_halves_are_one),
         cmocka_unit_test(looking_changes_nothing),      cmocka_unit_test(map_times_values_is_the_output),
-        cmocka_unit_test(padding_row_gets_no_gradient),
+        cmocka_unit_test(padding_row_gets_no_gradient), cmocka_unit_test(shared_heads_are_repeated_heads),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = 0;
+    for (swap = 0; swap < SWAPS; swap++) failed += cmocka_run_group_tests_name(swaps[swap].option, tests, NULL, NULL);
+    return failed;
 }

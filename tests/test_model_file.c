@@ -356,7 +356,8 @@ static void configs_that_name_the_unknown(void **state) {
     check_config("\"norm\":\"layernorm\"", "\"norm\":\"rmsnorm\"", "unknown norm 'rmsnorm'", "have layernorm");
     check_config("\"ffn\":\"relu\"", "\"ffn\":\"swiglu\"", "unknown ffn 'swiglu'", "have relu");
     check_config("\"position\":\"sinusoidal\"", "\"position\":\"rope\"", "unknown position 'rope'", "sinusoidal");
-    check_config("\"norm_placement\":\"post\"", "\"norm_placement\":\"pre\"", "'norm_placement'", "found 'pre'");
+    check_config("\"norm_placement\":\"post\"", "\"norm_placement\":\"between\"", "unknown norm_placement 'between'",
+                 "have post, pre");
     check_config("encoder-decoder", "decoder-only", "'architecture'", "found 'decoder-only'");
     check_config("{", "[", "", "");
 }

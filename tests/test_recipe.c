@@ -62,6 +62,8 @@ static const struct {
     {"max-len", "1", "1000000", "0", "1000001"},
     {"d-model", "1", "1000000", "0", "1000001"},
     {"heads", "1", "4096", "0", "4097"},
+    {"kv-heads", "0", "4096", "-1", "4097"},
+    {"d-head", "0", "1000000", "-1", "1000001"},
     {"d-ff", "1", "10000000", "0", "10000001"},
     {"layers", "1", "10000", "0", "10001"},
     {"dropout", "0", "0.999999", "-0.000001", "1"},
@@ -286,6 +288,11 @@ static void options_must_fit_each_other(void **state) {
     (void)state;
     check_together(recipe_of("d-model", "10", "heads", "4", NULL), "d-model 10 is not divisible", "heads 4");
     check_together(recipe_of("d-model", "2", "heads", "4", NULL), "d-model 2", "heads 4");
+    check_together(recipe_of("heads", "4", "kv-heads", "3", NULL), "kv-heads: expected a number that divides heads 4",
+                   "found 3");
+    check_together(recipe_of("heads", "2", "kv-heads", "4", NULL), "divides heads 2", "found 4");
+    check_together(recipe_of("heads", "4096", "d-head", "1000000", NULL), "d-head: expected heads times d-head",
+                   "4096 times 1000000");
     check_together(recipe_of("d-model", "9", "heads", "3", NULL), "even number, found 9", "sinusoidal");
     check_together(recipe_of("min-len", "6", "max-len", "5", NULL), "min-len 6", "max-len 5");
     check_together(recipe_of("max-len", "10", "max-positions", "10", NULL), "11 positions", "max-positions is 10");

@@ -67,19 +67,22 @@ class PositionalEncoding(nn.Module):
 
 
 class MultiHeadAttention(Site):
-    def __init__(self, d_model, num_heads, dropout=0.1):
+    """kv_heads: heads of keys and values, each for as many heads of queries; d_head: width of a head."""
+    def __init__(self, d_model, num_heads, dropout=0.1, kv_heads=None, d_head=None):
         super().__init__()
-        assert d_model % num_heads == 0
-        self.d_model, self.h, self.d_k = d_model, num_heads, d_model // num_heads
-        self.W_q = nn.Linear(d_model, d_model)
-        self.W_k = nn.Linear(d_model, d_model)
-        self.W_v = nn.Linear(d_model, d_model)
-        self.W_o = nn.Linear(d_model, d_model)
+        self.h, self.k = num_heads, kv_heads or num_heads
+        assert self.h % self.k == 0 and (d_head or d_model % num_heads == 0)
+        self.d_k = d_head or d_model // num_heads
+        self.W_q = nn.Linear(d_model, self.h * self.d_k)
+        self.W_k = nn.Linear(d_model, self.k * self.d_k)
+        self.W_v = nn.Linear(d_model, self.k * self.d_k)
+        self.W_o = nn.Linear(self.h * self.d_k, d_model)
         self.dropout = nn.Dropout(dropout)
 
     def split(self, x):
-        """(B, T, D) -> (B, H, T, Dh)."""
-        return x.view(*x.shape[:2], self.h, self.d_k).transpose(1, 2)
+        """(B, T, H * Dh) -> (B, H, T, Dh), heads of keys and values repeated."""
+        x = x.view(*x.shape[:2], -1, self.d_k).transpose(1, 2)
+        return x.repeat_interleave(self.h // x.size(1), dim=1)
 
     def forward(self, q, k, v, mask=None):
         query = self.record("query", self.W_q(q))
@@ -90,7 +93,7 @@ class MultiHeadAttention(Site):
         if mask is not None:
             scores = scores.masked_fill(~mask, -1e9)
         weights = self.dropout(self.record("weights", torch.softmax(scores, dim=-1)))
-        heads = (weights @ self.split(value)).transpose(1, 2).contiguous().view(*q.shape[:2], self.d_model)
+        heads = (weights @ self.split(value)).transpose(1, 2).contiguous().flatten(2)
         return self.record("out", self.W_o(self.record("heads", heads))), weights
 
 
@@ -105,35 +108,50 @@ class FeedForward(Site):
         return self.record("out", second(dropout(hidden)))
 
 
-class EncoderLayer(Site):
-    def __init__(self, d_model, h, d_ff, dropout=0.1):
+class Layer(Site):
+    """Residual branches with a norm behind each addition, or (norm_first) before each sublayer."""
+    def __init__(self, dropout, norm_first):
         super().__init__()
-        self.attn = MultiHeadAttention(d_model, h, dropout)
+        self.drop, self.norm_first = nn.Dropout(dropout), norm_first
+
+    def branch(self, number, x, sublayer):
+        norm = getattr(self, f"n{number}")
+        if self.norm_first:
+            return self.record(f"n{number}.sum", x + self.drop(sublayer(self.record(f"n{number}.out", norm(x)))))
+        return self.record(f"n{number}.out", norm(x + self.drop(sublayer(x))))
+
+
+class EncoderLayer(Layer):
+    def __init__(self, d_model, h, d_ff, dropout=0.1, norm_first=False, **heads):
+        super().__init__(dropout, norm_first)
+        self.attn = MultiHeadAttention(d_model, h, dropout, **heads)
         self.ff = FeedForward(d_model, d_ff, dropout)
         self.n1, self.n2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-        self.drop = nn.Dropout(dropout)
 
     def forward(self, x, mask=None):
-        attended, _ = self.attn(x, x, x, mask)
-        x = self.record("n1.out", self.n1(x + self.drop(attended)))
-        return self.record("n2.out", self.n2(x + self.drop(self.ff(x))))
+        x = self.branch(1, x, lambda z: self.attn(z, z, z, mask)[0])
+        return self.branch(2, x, self.ff)
 
 
-class DecoderLayer(Site):
-    def __init__(self, d_model, h, d_ff, dropout=0.1):
-        super().__init__()
-        self.self_attn = MultiHeadAttention(d_model, h, dropout)
-        self.cross_attn = MultiHeadAttention(d_model, h, dropout)
+class DecoderLayer(Layer):
+    def __init__(self, d_model, h, d_ff, dropout=0.1, norm_first=False, **heads):
+        super().__init__(dropout, norm_first)
+        self.self_attn = MultiHeadAttention(d_model, h, dropout, **heads)
+        self.cross_attn = MultiHeadAttention(d_model, h, dropout, **heads)
         self.ff = FeedForward(d_model, d_ff, dropout)
         self.n1, self.n2, self.n3 = nn.LayerNorm(d_model), nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-        self.drop = nn.Dropout(dropout)
 
     def forward(self, x, memory, tgt_mask=None, src_mask=None):
-        attended, _ = self.self_attn(x, x, x, tgt_mask)
-        x = self.record("n1.out", self.n1(x + self.drop(attended)))
-        attended, cross = self.cross_attn(x, memory, memory, src_mask)
-        x = self.record("n2.out", self.n2(x + self.drop(attended)))
-        return self.record("n3.out", self.n3(x + self.drop(self.ff(x)))), cross
+        maps = []
+
+        def cross(z):
+            attended, weights = self.cross_attn(z, memory, memory, src_mask)
+            maps.append(weights)
+            return attended
+
+        x = self.branch(1, x, lambda z: self.self_attn(z, z, z, tgt_mask)[0])
+        x = self.branch(2, x, cross)
+        return self.branch(3, x, self.ff), maps[0]
 
 
 def padding_mask(x):
@@ -147,14 +165,17 @@ def target_mask(x):
 
 
 class MiniTransformer(Site):
-    def __init__(self, vocab=VOCAB, d_model=64, h=4, d_ff=256, num_layers=2, dropout=0.1, max_len=64):
+    def __init__(self, vocab=VOCAB, d_model=64, h=4, d_ff=256, num_layers=2, dropout=0.1, max_len=64,
+                 norm_first=False, **heads):
         super().__init__()
         self.d_model = d_model
         self.src_emb = nn.Embedding(vocab, d_model, padding_idx=PAD)
         self.tgt_emb = nn.Embedding(vocab, d_model, padding_idx=PAD)
         self.pos = PositionalEncoding(d_model, max_len, dropout)
-        self.enc = nn.ModuleList(EncoderLayer(d_model, h, d_ff, dropout) for _ in range(num_layers))
-        self.dec = nn.ModuleList(DecoderLayer(d_model, h, d_ff, dropout) for _ in range(num_layers))
+        self.enc = nn.ModuleList(EncoderLayer(d_model, h, d_ff, dropout, norm_first, **heads) for _ in range(num_layers))
+        self.enc_norm = nn.LayerNorm(d_model) if norm_first else None
+        self.dec = nn.ModuleList(DecoderLayer(d_model, h, d_ff, dropout, norm_first, **heads) for _ in range(num_layers))
+        self.dec_norm = nn.LayerNorm(d_model) if norm_first else None
         self.generator = nn.Linear(d_model, vocab)
         for parameter in self.parameters():
             if parameter.dim() > 1:
@@ -168,7 +189,10 @@ class MiniTransformer(Site):
         x = self.embed(self.src_emb, src, "src.embedded")
         for layer in self.enc:
             x = layer(x, src_mask)
-        return self.record("memory", x)
+        return self.record("memory", self.close(self.enc_norm, "enc_norm.out", x))
+
+    def close(self, norm, site, x):
+        return self.record(site, norm(x)) if norm else x
 
     def decode(self, tgt, memory, tgt_mask, src_mask):
         x = self.embed(self.tgt_emb, tgt, "tgt.embedded")
@@ -176,7 +200,7 @@ class MiniTransformer(Site):
         for layer in self.dec:
             x, cross = layer(x, memory, tgt_mask, src_mask)
             maps.append(cross)
-        return x, maps
+        return self.close(self.dec_norm, "dec_norm.out", x), maps
 
     def forward(self, src, tgt):
         src_mask = padding_mask(src)

@@ -5,6 +5,8 @@
 
 lesson_small.safetensors      a small model of odd shapes, dropout 0: "param.", "batch.", every intermediate ("site."),
                               "loss", "grad.", then ten optimiser steps ("steps.") and the parameters "after10."
+lesson_small_pre.safetensors  the same with norms before sublayers
+lesson_small_heads.safetensors  the same with heads of another width that share keys and values
 lesson_step.json              the lesson's own run from seed 0: first batch, initial parameters, losses, gradient norms
 lesson_tiny_model.safetensors a trained model, saved as a user of the lesson's code would save it
 lesson_tiny_model.json        what PyTorch answers with it
@@ -37,6 +39,7 @@ import torch_rng_golden
 DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data"
 SMALL = dict(vocab=13, d_model=12, h=3, d_ff=20, num_layers=2, dropout=0.0, max_len=16)
 SMALL_TRAINING = dict(lr=1e-2, warmup=4)
+SWAPPED_TRAINING = dict(lr=1e-3, warmup=4)  # rounding grows less on the way
 TINY = dict(d_model=32, h=2, d_ff=64, num_layers=1, dropout=0.02, max_len=24)
 TINY_LENGTHS = (4, 8)
 DUMPED_SOURCE, DUMPED_TARGET = [3, 1, 4, 1], [1, 4, 1, 9]
@@ -46,10 +49,10 @@ def prefixed(prefix, tensors):
     return {prefix + name: tensor.detach().clone() for name, tensor in tensors}
 
 
-def small_model():
+def small_model(swaps):
     """Seeded, with layer norms that are not at their trivial start."""
     torch.manual_seed(20)
-    model = lesson.MiniTransformer(**SMALL)
+    model = lesson.MiniTransformer(**SMALL, **swaps)
     for module in model.modules():
         if isinstance(module, torch.nn.LayerNorm):
             torch.nn.init.uniform_(module.weight, 0.5, 1.5)
@@ -57,8 +60,9 @@ def small_model():
     return model
 
 
-def write_small(path):
-    model = small_model()
+def write_small(path, **swaps):
+    training = SWAPPED_TRAINING if swaps else SMALL_TRAINING
+    model = small_model(swaps)
     src, tgt = lesson.pad_batch([torch.randint(0, 10, (length,)) for length in (4, 7, 5)])
     out = {"batch.src": src, "batch.tgt": tgt, **prefixed("param.", model.state_dict().items())}
     sites = {}
@@ -68,11 +72,11 @@ def write_small(path):
     lesson.record_sites(model, None)
     out.update(prefixed("site.", sites.items()), loss=loss.reshape(1))
     out.update(prefixed("grad.", ((name, parameter.grad) for name, parameter in model.named_parameters())))
-    steps = list(lesson.train(model, steps=10, batch=lambda: (src, tgt), **SMALL_TRAINING))
+    steps = list(lesson.train(model, steps=10, batch=lambda: (src, tgt), **training))
     for column, name in enumerate(("loss", "grad_norm", "lr"), start=1):
         out["steps." + name] = torch.tensor([step[column] for step in steps], dtype=torch.float64)
     out.update(prefixed("after10.", model.named_parameters()))
-    safetensors_io.save(path, out, {"heads": SMALL["h"], "dropout": SMALL["dropout"], **SMALL_TRAINING})
+    safetensors_io.save(path, out, {"heads": SMALL["h"], "dropout": SMALL["dropout"], **training})
 
 
 def parameter_sample(name, parameter):
@@ -207,6 +211,8 @@ def differences(made_path, kept_path):
 
 def make(folder, tiny_model):
     write_small(folder / "lesson_small.safetensors")
+    write_small(folder / "lesson_small_pre.safetensors", norm_first=True)
+    write_small(folder / "lesson_small_heads.safetensors", kv_heads=1, d_head=6)
     write_step(folder / "lesson_step.json")
     attention_golden.write(folder / "attention_functions.safetensors")
     write_tiny_answers(tiny_model, folder / "lesson_tiny_model.json")

@@ -80,6 +80,8 @@ static void add_parts(struct ch_summary *s, const struct ch_model *model) {
     add_part(s, "Feed-forward block (each)", false, ffn, "%d x %d + %d + %d x %d + %d", d, f, f, f, d, d);
     add_layers(s, model, "Encoder", "enc.", 1, attention, ffn, plain);
     add_layers(s, model, "Decoder", "dec.", 2, attention, ffn, plain);
+    int64_t last = count_of(params, "enc_norm.", ""), both = last + count_of(params, "dec_norm.", "");
+    if (both) add_part(s, "Norms behind the stacks", true, both, "2 x %lld", (long long)last);
     add_part(s, "Output projection", true, count_of(params, "generator.", ""), "%d x %d + %d", d, v, v);
     s->ffn = count_of(params, "", ".ff.");
     s->total = params_count_trained(params);

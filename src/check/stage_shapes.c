@@ -121,63 +121,81 @@ static void expect_map(struct forecast *f, const char *layer, const char *name, 
     }
 }
 
-/* The parts of a block, in the order of computation. */
-enum kind { ATTENTION, ROWS };
-struct part {
-    const char *layer, *site; /* behind "enc.0." or "dec.0." */
+/* The sublayers of a block, in the order of computation; each has a norm. */
+enum kind { ATTENTION, FEED_FORWARD };
+struct sublayer {
+    const char *layer; /* behind "enc.0." or "dec.0." */
     enum kind kind;
-    enum side side;              /* of the rows, the queries of an attention */
     enum side keys;              /* of an attention */
     enum config_attention which; /* attention it is */
-    enum width width;            /* of rows */
+    const char *norm;
 };
 
-static const struct part encoder_part[] = {
-    {.layer = "attn", .kind = ATTENTION, .side = SOURCE, .keys = SOURCE, .which = CONFIG_ENCODER_SELF},
-    {.layer = "n1", .site = "out", .kind = ROWS, .side = SOURCE, .width = MODEL},
-    {.layer = "ff", .site = "hidden", .kind = ROWS, .side = SOURCE, .width = HIDDEN},
-    {.layer = "ff", .site = "out", .kind = ROWS, .side = SOURCE, .width = MODEL},
-    {.layer = "n2", .site = "out", .kind = ROWS, .side = SOURCE, .width = MODEL},
-};
-static const struct part decoder_part[] = {
-    {.layer = "self_attn", .kind = ATTENTION, .side = TARGET, .keys = TARGET, .which = CONFIG_DECODER_SELF},
-    {.layer = "n1", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
-    {.layer = "cross_attn", .kind = ATTENTION, .side = TARGET, .keys = SOURCE, .which = CONFIG_DECODER_CROSS},
-    {.layer = "n2", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
-    {.layer = "ff", .site = "hidden", .kind = ROWS, .side = TARGET, .width = HIDDEN},
-    {.layer = "ff", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
-    {.layer = "n3", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
+struct half {
+    const char *prefix, *norm; /* norm: behind the last block, where norms stand before sublayers */
+    enum side side;            /* of its rows */
+    int sublayers;
+    struct sublayer sublayer[3];
 };
 
-static void expect_attention(struct forecast *f, const char *layer, const struct part *part, int number) {
-    const struct attention_shape *shape = config_shape(f->config, part->which, number);
-    expect_rows(f, layer, "query", part->side, QUERY, shape);
-    expect_rows(f, layer, "key", part->keys, KEY, shape);
-    expect_rows(f, layer, "value", part->keys, KEY, shape);
-    expect_map(f, layer, "scores", part->side, part->keys, shape->heads);
-    expect_map(f, layer, "weights", part->side, part->keys, shape->heads);
-    expect_rows(f, layer, "heads", part->side, QUERY, shape);
-    expect_rows(f, layer, "out", part->side, MODEL, shape);
+static const struct half encoder = {
+    .prefix = "enc",
+    .norm = "enc_norm",
+    .side = SOURCE,
+    .sublayers = 2,
+    .sublayer = {{.layer = "attn", .kind = ATTENTION, .keys = SOURCE, .which = CONFIG_ENCODER_SELF, .norm = "n1"},
+                 {.layer = "ff", .kind = FEED_FORWARD, .norm = "n2"}},
+};
+static const struct half decoder = {
+    .prefix = "dec",
+    .norm = "dec_norm",
+    .side = TARGET,
+    .sublayers = 3,
+    .sublayer =
+        {{.layer = "self_attn", .kind = ATTENTION, .keys = TARGET, .which = CONFIG_DECODER_SELF, .norm = "n1"},
+         {.layer = "cross_attn", .kind = ATTENTION, .keys = SOURCE, .which = CONFIG_DECODER_CROSS, .norm = "n2"},
+         {.layer = "ff", .kind = FEED_FORWARD, .norm = "n3"}},
+};
+
+static void expect_attention(struct forecast *f, const char *layer, const struct sublayer *sublayer, enum side side,
+                             int number) {
+    const struct attention_shape *shape = config_shape(f->config, sublayer->which, number);
+    expect_rows(f, layer, "query", side, QUERY, shape);
+    expect_rows(f, layer, "key", sublayer->keys, KEY, shape);
+    expect_rows(f, layer, "value", sublayer->keys, KEY, shape);
+    expect_map(f, layer, "scores", side, sublayer->keys, shape->heads);
+    expect_map(f, layer, "weights", side, sublayer->keys, shape->heads);
+    expect_rows(f, layer, "heads", side, QUERY, shape);
+    expect_rows(f, layer, "out", side, MODEL, shape);
 }
 
-static void expect_blocks(struct forecast *f, const char *prefix, const struct part *part, size_t parts) {
+static void expect_sublayer(struct forecast *f, const struct half *half, const struct sublayer *sublayer, int number) {
+    bool pre = f->config->placement->pre;
+    char layer[PARAM_NAME], norm[PARAM_NAME];
+    snprintf(layer, sizeof layer, "%s.%d.%s", half->prefix, number, sublayer->layer);
+    snprintf(norm, sizeof norm, "%s.%d.%s", half->prefix, number, sublayer->norm);
+    if (pre) expect_rows(f, norm, "out", half->side, MODEL, NULL);
+    if (sublayer->kind == ATTENTION) {
+        expect_attention(f, layer, sublayer, half->side, number);
+    } else {
+        expect_rows(f, layer, "hidden", half->side, HIDDEN, NULL);
+        expect_rows(f, layer, "out", half->side, MODEL, NULL);
+    }
+    expect_rows(f, norm, pre ? "sum" : "out", half->side, MODEL, NULL);
+}
+
+static void expect_half(struct forecast *f, const struct half *half) {
     for (int number = 0; number < f->config->layers; number++)
-        for (size_t p = 0; p < parts; p++) {
-            char layer[PARAM_NAME];
-            snprintf(layer, sizeof layer, "%s.%d.%s", prefix, number, part[p].layer);
-            if (part[p].kind == ATTENTION)
-                expect_attention(f, layer, &part[p], number);
-            else
-                expect_rows(f, layer, part[p].site, part[p].side, part[p].width, NULL);
-        }
+        for (int i = 0; i < half->sublayers; i++) expect_sublayer(f, half, &half->sublayer[i], number);
+    if (f->config->placement->pre) expect_rows(f, half->norm, "out", half->side, MODEL, NULL);
 }
 
 static void expect_all(struct forecast *f) {
     expect_rows(f, "src", "embedded", SOURCE, MODEL, NULL);
-    expect_blocks(f, "enc", encoder_part, sizeof encoder_part / sizeof *encoder_part);
+    expect_half(f, &encoder);
     expect_rows(f, "", "memory", SOURCE, MODEL, NULL);
     expect_rows(f, "tgt", "embedded", TARGET, MODEL, NULL);
-    expect_blocks(f, "dec", decoder_part, sizeof decoder_part / sizeof *decoder_part);
+    expect_half(f, &decoder);
     expect_rows(f, "", "logits", TARGET, VOCAB, NULL);
 }
 

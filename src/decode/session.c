@@ -28,7 +28,7 @@ static size_t cache_elements(const struct ch_model *model, const struct batch_li
 /* The largest walks of a session: the encoder over all sources, the decoder over one row or all rows of each. */
 static size_t measure_arena(const struct ch_model *model, const struct attention_core *core,
                             const struct batch_limits *limits, bool cached, struct encoder_decoder_saved *saved,
-                            struct decoder_caches *caches) {
+                            struct stack_caches *caches) {
     struct batch sources = batch_sizes(limits->sequences, limits->source);
     struct batch step = batch_sizes(limits->sequences, cached ? 1 : limits->target);
     struct batch last = batch_sizes(limits->sequences, 1);
@@ -43,9 +43,9 @@ static size_t measure_arena(const struct ch_model *model, const struct attention
     return arena.peak;
 }
 
-static bool caches_new(struct decoder_caches *caches, const struct ch_model *model, const struct batch_limits *limits) {
+static bool caches_new(struct stack_caches *caches, const struct ch_model *model, const struct batch_limits *limits) {
     size_t layers = (size_t)model->config.layers;
-    *caches = (struct decoder_caches){.self = mem_new(layers, sizeof *caches->self),
+    *caches = (struct stack_caches){.self = mem_new(layers, sizeof *caches->self),
                                       .cross = mem_new(layers, sizeof *caches->cross)};
     if (!caches->self || !caches->cross) return false;
     for (size_t layer = 0; layer < layers; layer++) { /* what a measuring walk reads */
@@ -55,7 +55,7 @@ static bool caches_new(struct decoder_caches *caches, const struct ch_model *mod
     return true;
 }
 
-static void caches_free(struct decoder_caches *caches) {
+static void caches_free(struct stack_caches *caches) {
     mem_free(caches->self);
     mem_free(caches->cross);
 }
@@ -63,7 +63,7 @@ static void caches_free(struct decoder_caches *caches) {
 void session_measure(const struct ch_model *model, const struct attention_core *core, const struct batch_limits *limits,
                      bool cached, uint64_t *caches, uint64_t *rest) {
     struct encoder_decoder_saved saved;
-    struct decoder_caches shapes = {0};
+    struct stack_caches shapes = {0};
     *caches = cached ? mem_times(cache_elements(model, limits), sizeof(real)) : 0;
     uint64_t sequences = (uint64_t)limits->sequences;
     *rest = mem_plus(mem_times(sequences * (uint64_t)limits->source, (uint64_t)model->config.d_model * sizeof(real)),

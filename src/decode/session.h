@@ -19,7 +19,7 @@ struct session {
     real *memory;                      /* (rows of sources, D) */
     int *token, *length;               /* (sequences, target), (sequences): SOS and what was generated */
     struct pad_cuts pads;
-    struct decoder_caches caches;
+    struct stack_caches caches;
     real *cache_block;                                            /* all caches */
     int *self_offset, *self_length, *cross_offset, *cross_length; /* where the keys of the active ones lie */
 };

@@ -57,9 +57,9 @@ static void keep_gradient(void *context, const char *layer, const char *site, co
 
 /* The heads of an attention. A dump's models may have a number of them for each attention of its own. */
 static int heads_of(const struct ch_model *model, const char *layer) {
-    for (int l = 0; l < model->net.layers; l++) {
-        const struct attention *all[] = {&model->net.encoder[l].self, &model->net.decoder[l].self,
-                                         &model->net.decoder[l].cross};
+    for (int l = 0; l < model->config.layers; l++) {
+        const struct attention *all[] = {&model->net.encoder.block[l].self, &model->net.decoder.block[l].self,
+                                         &model->net.decoder.block[l].cross};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
             if (strcmp(all[i]->name, layer) == 0) return all[i]->shape.heads;
     }

@@ -17,13 +17,17 @@ static ch_status new_shapes(struct config *config, ch_error *error) {
     return config->shape ? CH_OK : fail_memory(error, "the model's shapes");
 }
 
-ch_status config_uniform(struct config *config, int heads, ch_error *error) {
+ch_status config_shapes(struct config *config, int heads, int kv_heads, int d_head, ch_error *error) {
     ch_status status = new_shapes(config, error);
     for (int i = 0; i < attentions(config) && status == CH_OK; i++)
-        if (!attention_shape_uniform(&config->shape[i], heads, heads, config->d_model / heads))
+        if (!attention_shape_uniform(&config->shape[i], heads, kv_heads, d_head))
             status = fail_memory(error, "the model's shapes");
     if (status != CH_OK) config_free(config);
     return status;
+}
+
+ch_status config_uniform(struct config *config, int heads, ch_error *error) {
+    return config_shapes(config, heads, heads, config->d_model / heads, error);
 }
 
 ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_error *error) {
@@ -33,6 +37,7 @@ ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_er
         .norm = recipe->norm,
         .position = recipe->position,
         .ffn = recipe->ffn,
+        .placement = recipe->placement,
         .d_model = (int)recipe->d_model,
         .d_ff = (int)recipe->d_ff,
         .layers = (int)recipe->layers,
@@ -41,7 +46,7 @@ ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_er
         .dropout = recipe->dropout,
     };
     snprintf(config->task, sizeof config->task, "%s", recipe->task->variant.name);
-    return config_uniform(config, (int)recipe->heads, error);
+    return config_shapes(config, (int)recipe->heads, recipe_kv_heads(recipe), recipe_d_head(recipe), error);
 }
 
 ch_status config_copy(struct config *to, const struct config *from, ch_error *error) {
@@ -66,9 +71,10 @@ static bool same_shape(const struct attention_shape *a, const struct attention_s
 }
 
 bool config_same(const struct config *a, const struct config *b) {
-    bool same = a->norm == b->norm && a->position == b->position && a->ffn == b->ffn && a->d_model == b->d_model &&
-                a->d_ff == b->d_ff && a->layers == b->layers && a->max_positions == b->max_positions &&
-                a->symbols == b->symbols && a->dropout == b->dropout && strcmp(a->task, b->task) == 0;
+    bool same = a->norm == b->norm && a->position == b->position && a->ffn == b->ffn && a->placement == b->placement &&
+                a->d_model == b->d_model && a->d_ff == b->d_ff && a->layers == b->layers &&
+                a->max_positions == b->max_positions && a->symbols == b->symbols && a->dropout == b->dropout &&
+                strcmp(a->task, b->task) == 0;
     for (int i = 0; same && i < attentions(a); i++) same = same_shape(&a->shape[i], &b->shape[i]);
     return same;
 }

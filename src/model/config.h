@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "data/vocab.h"
 #include "io/safetensors.h"
-#include "nn/attention.h"
+#include "nn/block.h"
 #include "nn/ffn.h"
 #include "nn/limits.h"
 #include "nn/norm.h"
@@ -18,6 +18,7 @@ struct config {
     const struct norm_variant *norm;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
+    const struct norm_placement *placement;
     int d_model, d_ff, layers, max_positions;
     int symbols; /* of the vocabulary; the three special tokens come on top */
     double dropout;
@@ -30,7 +31,8 @@ enum config_attention { CONFIG_ENCODER_SELF, CONFIG_DECODER_SELF, CONFIG_DECODER
 
 struct attention_shape *config_shape(const struct config *config, enum config_attention which, int layer);
 
-/* All attentions alike: H heads of D / H. */
+/* All attentions alike: H heads of Dh, K of keys and values; and the plain kind, K = H heads of D / H. */
+ch_status config_shapes(struct config *config, int heads, int kv_heads, int d_head, ch_error *error);
 ch_status config_uniform(struct config *config, int heads, ch_error *error);
 ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_error *error);
 ch_status config_copy(struct config *to, const struct config *from, ch_error *error);

@@ -55,7 +55,7 @@ struct js_value *config_to_json(const struct config *config) {
         o && js_set(o, "schema", js_new_int(CONFIG_SCHEMA)) &&
         js_set(o, "architecture", js_new_text("encoder-decoder")) &&
         js_set(o, "norm", js_new_text(config->norm->variant.name)) &&
-        js_set(o, "norm_placement", js_new_text("post")) &&
+        js_set(o, "norm_placement", js_new_text(config->placement->variant.name)) &&
         js_set(o, "position", js_new_text(config->position->variant.name)) &&
         js_set(o, "ffn", js_new_text(config->ffn->variant.name)) && js_set(o, "d_model", js_new_int(config->d_model)) &&
         js_set(o, "d_ff", js_new_int(config->d_ff)) && js_set(o, "layers", js_new_int(config->layers)) &&
@@ -200,7 +200,7 @@ static ch_status read_config(struct config *config, const struct js_value *objec
     read_int(&r, "schema", CONFIG_SCHEMA, CONFIG_SCHEMA);
     refuse_unknown_keys(&r, known, sizeof known / sizeof *known);
     read_fixed(&r, "architecture", "encoder-decoder");
-    read_fixed(&r, "norm_placement", "post");
+    config->placement = (const struct norm_placement *)read_variant(&r, "norm_placement", norm_placement_row);
     config->norm = (const struct norm_variant *)read_variant(&r, "norm", norm_row);
     config->position = (const struct position_variant *)read_variant(&r, "position", position_row);
     config->ffn = (const struct ffn_variant *)read_variant(&r, "ffn", ffn_row);
@@ -267,7 +267,8 @@ static ch_status check_heads(const struct config *config, int heads, const char 
 
 ch_status config_from_shapes(struct config *config, const struct st_file *file, int heads, const char *where,
                              ch_error *error) {
-    *config = (struct config){.norm = &norm_layernorm, .position = &position_sinusoidal, .ffn = &ffn_relu};
+    *config = (struct config){
+        .norm = &norm_layernorm, .placement = &norm_post, .position = &position_sinusoidal, .ffn = &ffn_relu};
     int64_t embedding[2] = {0}, table[3] = {0}, hidden[2] = {0};
     ch_status status = matrix_size(file, "src_emb.weight", 2, embedding, where, error);
     if (status == CH_OK) status = matrix_size(file, "pos.pe", 3, table, where, error);

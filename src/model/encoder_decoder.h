@@ -5,29 +5,19 @@
 #ifndef CH_MODEL_ENCODER_DECODER_H
 #define CH_MODEL_ENCODER_DECODER_H
 
-#include "model/config.h"
-#include "nn/block.h"
-#include "nn/embedding.h"
+#include "model/stack.h"
 
 struct encoder_decoder {
-    int width, vocab, layers;
-    struct embedding source, target;
+    int width, vocab;
     struct position position;
-    struct block *encoder, *decoder; /* (L) */
+    struct stack encoder, decoder;
     struct linear generator;
 };
 
 /* What backward needs of a forward pass. */
 struct encoder_decoder_saved {
-    struct embedding_saved source, target;
-    struct block_saved *encoder, *decoder; /* (L) */
-    const struct batch *sources, *targets;
+    struct stack_saved encoder, decoder;
     const real *hidden;
-};
-
-/* The caches of a decoder, one pair for each layer. */
-struct decoder_caches {
-    struct kv_cache *self, *cross; /* (L) */
 };
 
 ch_status encoder_decoder_declare(struct encoder_decoder *net, struct params *params, const struct config *config,
@@ -42,7 +32,7 @@ real *encoder_forward(struct pass *pass, const struct encoder_decoder *net, cons
                       struct encoder_decoder_saved *saved);
 /* hidden (N, D). caches: NULL: none. */
 real *decoder_forward(struct pass *pass, const struct encoder_decoder *net, const int *token, const struct batch *batch,
-                      struct memory memory, const struct decoder_caches *caches, struct encoder_decoder_saved *saved);
+                      struct memory memory, const struct stack_caches *caches, struct encoder_decoder_saved *saved);
 /* logits (N, V) */
 real *generator_forward(struct pass *pass, const struct encoder_decoder *net, const real *hidden,
                         const struct batch *batch);

@@ -3,15 +3,15 @@
 
 bool pad_cuts_new(struct pad_cuts *cuts, const struct ch_model *model, int most) {
     *cuts = (struct pad_cuts){.edge = mem_new((size_t)most, sizeof *cuts->edge),
-                              .cut = mem_new((size_t)model->net.layers, sizeof *cuts->cut),
+                              .cut = mem_new((size_t)model->config.layers, sizeof *cuts->cut),
                               .most = most,
-                              .layers = model->net.layers};
+                              .layers = model->config.layers};
     if (!cuts->edge || !cuts->cut) {
         pad_cuts_free(cuts);
         return false;
     }
     for (int layer = 0; layer < cuts->layers; layer++)
-        cuts->cut[layer] = (struct cut){.layer = model->net.decoder[layer].self.name, .knockouts = cuts->edge};
+        cuts->cut[layer] = (struct cut){.layer = model->net.decoder.block[layer].self.name, .knockouts = cuts->edge};
     return true;
 }
 

@@ -6,10 +6,21 @@ const struct block_kind block_encoder = {.self_name = "attn"};
 const struct block_kind block_decoder = {
     .causal = true, .cross = true, .self_name = "self_attn", .cross_name = "cross_attn"};
 
+const struct norm_placement norm_post = {{"post", "behind each residual addition, as in the lesson"}, false};
+const struct norm_placement norm_pre = {{"pre", "before each sublayer, and one behind the last: trains without warmup"},
+                                        true};
+
+static const struct norm_placement *const placements[] = {&norm_post, &norm_pre, NULL};
+
+const ch_variant *norm_placement_row(size_t i) {
+    return placements[i] ? &placements[i]->variant : NULL;
+}
+
 static ch_status declare_branch(struct branch *branch, struct params *params, const char *block, int number,
                                 const struct block_parts *parts, ch_error *error) {
     int length = snprintf(branch->name, sizeof branch->name, "%s.n%d", block, number);
     ch_assert(length < PARAM_NAME);
+    branch->pre = parts->placement->pre;
     branch->dropout_site = pass_site(branch->name, "branch");
     return norm_declare(&branch->norm, parts->norm, params, branch->name, parts->width, error);
 }
@@ -42,37 +53,44 @@ ch_status block_declare(struct block *block, struct params *params, const char *
     return status;
 }
 
-/* norm(x + dropout(y)); y is overwritten by the sum. */
-static real *branch_forward(struct pass *pass, const struct branch *branch, const real *x, real *y,
-                            const struct batch *batch, struct branch_saved *saved) {
+static real *normalise(struct pass *pass, const struct branch *branch, const real *x, const struct batch *batch,
+                       struct branch_saved *saved) {
+    int width = branch->norm.width;
+    real *y = norm_forward(pass, &branch->norm, x, batch->rows, &saved->norm);
+    pass_show(pass, branch->name, "out", y, width, width, batch);
+    return y;
+}
+
+static real *normalise_backward(struct pass *pass, const struct branch *branch, const real *dy, int rows,
+                                const struct branch_saved *saved) {
+    pass_show_gradient(pass, branch->name, "out", dy, branch->norm.width, branch->norm.width, rows);
+    return norm_backward(pass, &branch->norm, dy, rows, &saved->norm);
+}
+
+/* What the sublayer sees of x. */
+static const real *branch_enter(struct pass *pass, const struct branch *branch, const real *x,
+                                const struct batch *batch, struct branch_saved *saved) {
+    return branch->pre ? normalise(pass, branch, x, batch, saved) : x;
+}
+
+/* From what the sublayer made, which is written over, back to the stream. */
+static real *branch_leave(struct pass *pass, const struct branch *branch, const real *x, real *y,
+                          const struct batch *batch, struct branch_saved *saved) {
     int width = branch->norm.width;
     dropout_layer_add(pass, branch->dropout_site, y, x, batch, width, &saved->dropout);
-    real *out = norm_forward(pass, &branch->norm, y, batch->rows, &saved->norm);
-    pass_show(pass, branch->name, "out", out, width, width, batch);
-    return out;
+    if (!branch->pre) return normalise(pass, branch, y, batch, saved);
+    pass_show(pass, branch->name, "sum", y, width, width, batch);
+    return y;
 }
 
-/* Gives the gradient of the sum, which is that of x; *dy gets the gradient of the sublayer's output. */
-static real *branch_backward(struct pass *pass, const struct branch *branch, const real *dout, int rows, real **dy,
-                             const struct branch_saved *saved) {
-    pass_show_gradient(pass, branch->name, "out", dout, branch->norm.width, branch->norm.width, rows);
-    real *dsum = norm_backward(pass, &branch->norm, dout, rows, &saved->norm);
-    *dy = dropout_layer_backward(pass, dsum, rows, &saved->dropout);
-    return dsum;
-}
-
-real *block_forward(struct pass *pass, const struct block *block, const real *x, const struct batch *batch,
-                    struct memory memory, struct kv_cache *self_cache, struct kv_cache *cross_cache,
-                    struct block_saved *saved) {
-    real *y = attention_forward(pass, &block->self, x, batch, NULL, NULL, self_cache, &saved->self);
-    real *z = branch_forward(pass, &block->self_branch, x, y, batch, &saved->self_branch);
-    if (block->kind->cross) {
-        y = attention_forward(pass, &block->cross, z, batch, memory.rows, memory.batch, cross_cache, &saved->cross);
-        z = branch_forward(pass, &block->cross_branch, z, y, batch, &saved->cross_branch);
-    }
-    y = block->ffn.variant->forward(pass, &block->ffn, z, batch, &saved->ffn);
-    pass_show(pass, block->ffn.name, "out", y, block->width, block->width, batch);
-    return branch_forward(pass, &block->ffn_branch, z, y, batch, &saved->ffn_branch);
+/* *dout becomes the gradient of the sum; gives that of what the sublayer made. */
+static real *leave_backward(struct pass *pass, const struct branch *branch, real **dout, int rows,
+                            const struct branch_saved *saved) {
+    if (branch->pre)
+        pass_show_gradient(pass, branch->name, "sum", *dout, branch->norm.width, branch->norm.width, rows);
+    else
+        *dout = normalise_backward(pass, branch, *dout, rows, saved);
+    return dropout_layer_backward(pass, *dout, rows, &saved->dropout);
 }
 
 static void add_rows(struct pass *pass, real *y, const real *x, int rows, int width) {
@@ -80,20 +98,46 @@ static void add_rows(struct pass *pass, real *y, const real *x, int rows, int wi
     profile_lap(pass->profile, OPERATION_DROPOUT);
 }
 
-real *block_backward(struct pass *pass, const struct block *block, real *dout, real *dmemory,
+/* dx, which is the gradient of the sum, gets what came through the sublayer added. */
+static void enter_backward(struct pass *pass, const struct branch *branch, real *dx, const real *dsublayer, int rows,
+                           const struct branch_saved *saved) {
+    if (branch->pre) dsublayer = normalise_backward(pass, branch, dsublayer, rows, saved);
+    add_rows(pass, dx, dsublayer, rows, branch->norm.width);
+}
+
+real *block_forward(struct pass *pass, const struct block *block, const real *x, const struct batch *batch,
+                    struct memory memory, struct kv_cache *self_cache, struct kv_cache *cross_cache,
+                    struct block_saved *saved) {
+    const real *in = branch_enter(pass, &block->self_branch, x, batch, &saved->self_branch);
+    real *y = attention_forward(pass, &block->self, in, batch, NULL, NULL, self_cache, &saved->self);
+    x = branch_leave(pass, &block->self_branch, x, y, batch, &saved->self_branch);
+    if (block->kind->cross) {
+        in = branch_enter(pass, &block->cross_branch, x, batch, &saved->cross_branch);
+        y = attention_forward(pass, &block->cross, in, batch, memory.rows, memory.batch, cross_cache, &saved->cross);
+        x = branch_leave(pass, &block->cross_branch, x, y, batch, &saved->cross_branch);
+    }
+    in = branch_enter(pass, &block->ffn_branch, x, batch, &saved->ffn_branch);
+    y = block->ffn.variant->forward(pass, &block->ffn, in, batch, &saved->ffn);
+    pass_show(pass, block->ffn.name, "out", y, block->width, block->width, batch);
+    return branch_leave(pass, &block->ffn_branch, x, y, batch, &saved->ffn_branch);
+}
+
+real *block_backward(struct pass *pass, const struct block *block, real *dx, real *dmemory,
                      const struct block_saved *saved) {
     int rows = saved->self.queries->rows, width = block->width;
-    real *dy;
-    real *dz = branch_backward(pass, &block->ffn_branch, dout, rows, &dy, &saved->ffn_branch);
+    real *dy = leave_backward(pass, &block->ffn_branch, &dx, rows, &saved->ffn_branch);
     pass_show_gradient(pass, block->ffn.name, "out", dy, width, width, rows);
-    add_rows(pass, dz, block->ffn.variant->backward(pass, &block->ffn, dy, rows, &saved->ffn), rows, width);
+    real *dz = block->ffn.variant->backward(pass, &block->ffn, dy, rows, &saved->ffn);
+    enter_backward(pass, &block->ffn_branch, dx, dz, rows, &saved->ffn_branch);
     if (block->kind->cross) {
         real *from_keys;
-        dz = branch_backward(pass, &block->cross_branch, dz, rows, &dy, &saved->cross_branch);
-        add_rows(pass, dz, attention_backward(pass, &block->cross, dy, &from_keys, &saved->cross), rows, width);
+        dy = leave_backward(pass, &block->cross_branch, &dx, rows, &saved->cross_branch);
+        dz = attention_backward(pass, &block->cross, dy, &from_keys, &saved->cross);
+        enter_backward(pass, &block->cross_branch, dx, dz, rows, &saved->cross_branch);
         add_rows(pass, dmemory, from_keys, saved->cross.keys->rows, width);
     }
-    real *dx = branch_backward(pass, &block->self_branch, dz, rows, &dy, &saved->self_branch);
-    add_rows(pass, dx, attention_backward(pass, &block->self, dy, NULL, &saved->self), rows, width);
+    dy = leave_backward(pass, &block->self_branch, &dx, rows, &saved->self_branch);
+    dz = attention_backward(pass, &block->self, dy, NULL, &saved->self);
+    enter_backward(pass, &block->self_branch, dx, dz, rows, &saved->self_branch);
     return dx;
 }

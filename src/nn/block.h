@@ -1,6 +1,8 @@
 /*
- * Block: self-attention, cross-attention if there is a memory, feed-forward; each a sublayer with a residual branch,
- * dropout and a norm (post: x = norm(x + dropout(sublayer(x)))). One block serves every assembly.
+ * Block: self-attention, cross-attention if there is a memory, feed-forward; each a sublayer on a residual branch with
+ * dropout and a norm. One block serves every assembly.
+ *   post: x = norm(x + dropout(sublayer(x)))     Vaswani et al. 2017
+ *   pre:  x = x + dropout(sublayer(norm(x)))     Xiong et al. 2020; a stack of them ends in a norm
  */
 #ifndef CH_NN_BLOCK_H
 #define CH_NN_BLOCK_H
@@ -17,10 +19,19 @@ struct block_kind {
 /* The lesson's encoder and decoder layers. */
 extern const struct block_kind block_encoder, block_decoder;
 
+/* Family norm placement. */
+struct norm_placement {
+    ch_variant variant;
+    bool pre;
+};
+extern const struct norm_placement norm_post, norm_pre;
+const ch_variant *norm_placement_row(size_t i);
+
 /* A residual branch: dropout, addition, norm. */
 struct branch {
     char name[PARAM_NAME]; /* of the norm: "enc.0.n1" */
     struct norm norm;
+    bool pre; /* the norm stands before the sublayer */
     uint32_t dropout_site;
 };
 
@@ -47,6 +58,7 @@ struct block_parts {
     int width, hidden;
     const struct attention_shape *self, *cross;
     const struct norm_variant *norm;
+    const struct norm_placement *placement;
     const struct ffn_variant *ffn;
 };
 
@@ -59,11 +71,13 @@ struct memory {
     const struct batch *batch; /* of the memory */
 };
 
+/* (N, D); memory and caches as in attention.h. */
 real *block_forward(struct pass *pass, const struct block *block, const real *x, const struct batch *batch,
                     struct memory memory, struct kv_cache *self_cache, struct kv_cache *cross_cache,
                     struct block_saved *saved);
-/* dx (N, D). dmemory (M, D) is added to if the block has cross-attention. */
-real *block_backward(struct pass *pass, const struct block *block, real *dy, real *dmemory,
+/* From the gradient of what it made to that of x, both (N, D); dx is written over, and may be what is given. dmemory
+ * (M, D) is added to if the block has cross-attention. */
+real *block_backward(struct pass *pass, const struct block *block, real *dx, real *dmemory,
                      const struct block_saved *saved);
 
 #endif

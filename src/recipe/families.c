@@ -19,6 +19,7 @@ static const struct {
 } families[] = {
     {"task", task_row},
     {"norm", norm_row},
+    {"norm-placement", norm_placement_row},
     {"position", position_row},
     {"ffn", ffn_row},
     {"attention", attention_core_row},

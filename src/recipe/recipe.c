@@ -41,7 +41,11 @@ static const struct row table[] = {
     WHOLE_ROW("max-len", max_len, "10", 1, 1e6, "longest source", "data"),
 
     WHOLE_ROW("d-model", d_model, "64", 1, MOST_WIDTH, "width D of every row", "model"),
-    WHOLE_ROW("heads", heads, "4", 1, MOST_HEADS, "attention heads H; must divide d-model", "model"),
+    WHOLE_ROW("heads", heads, "4", 1, MOST_HEADS, "attention heads H; must divide d-model, unless d-head is given",
+              "model"),
+    WHOLE_ROW("kv-heads", kv_heads, "0", 0, MOST_HEADS, "heads K of keys and values; must divide heads; 0: as many",
+              "model"),
+    WHOLE_ROW("d-head", d_head, "0", 0, MOST_WIDTH, "width Dh of a head; 0: d-model / heads", "model"),
     WHOLE_ROW("d-ff", d_ff, "256", 1, MOST_HIDDEN, "width F of the feed-forward networks", "model"),
     WHOLE_ROW("layers", layers, "2", 1, MOST_LAYERS, "layers of the encoder and of the decoder", "model"),
     NUMBER_ROW("dropout", dropout, "RATE", "0.1", 0, 1, true,
@@ -49,6 +53,8 @@ static const struct row table[] = {
     WHOLE_ROW("max-positions", max_positions, "64", 2, MOST_POSITIONS, "longest sequence that the model can take",
               "model"),
     CHOICE_ROW("norm", norm, "layernorm", "NAME", norm_row, "normalisation of a row", "model"),
+    CHOICE_ROW("norm-placement", placement, "post", "{post,pre}", norm_placement_row,
+               "norms behind each residual addition, or before each sublayer", "model"),
     CHOICE_ROW("position", position, "sinusoidal", "NAME", position_row, "how order enters", "model"),
     CHOICE_ROW("ffn", ffn, "relu", "NAME", ffn_row, "feed-forward network", "model"),
     CHOICE_ROW("attention", attention, "fused", "{fused,explicit}", attention_core_row,
@@ -201,12 +207,32 @@ ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error) {
                 (long long)recipe->d_model);
 }
 
-ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
+int recipe_kv_heads(const ch_recipe *recipe) {
+    return (int)(recipe->kv_heads ? recipe->kv_heads : recipe->heads);
+}
+
+int recipe_d_head(const ch_recipe *recipe) {
+    return (int)(recipe->d_head ? recipe->d_head : recipe->d_model / recipe->heads);
+}
+
+static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
     long long d_model = (long long)recipe->d_model, heads = (long long)recipe->heads;
-    if (d_model % heads)
+    long long kv_heads = recipe_kv_heads(recipe), d_head = (long long)recipe->d_head;
+    if (!d_head && d_model % heads)
         return fail(error, CH_USAGE, "d-model %lld is not divisible by heads %lld: each head gets d-model / heads",
                     d_model, heads);
-    ch_status status = recipe_check_width(recipe, error);
+    if (heads % kv_heads)
+        return fail(error, CH_USAGE, "kv-heads: expected a number that divides heads %lld, found %lld", heads,
+                    kv_heads);
+    if (heads * d_head > MOST_HIDDEN)
+        return fail(error, CH_USAGE, "d-head: expected heads times d-head to be at most %d, found %lld times %lld",
+                    MOST_HIDDEN, heads, d_head);
+    return CH_OK;
+}
+
+ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
+    ch_status status = check_heads(recipe, error);
+    if (status == CH_OK) status = recipe_check_width(recipe, error);
     if (status != CH_OK) return status;
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "data/examples.h"
 #include "kernels/kernels.h"
+#include "nn/block.h"
 #include "nn/ffn.h"
 #include "nn/init.h"
 #include "nn/norm.h"
@@ -16,7 +17,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 30, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 33, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -30,9 +31,10 @@ struct ch_recipe {
     const struct task *task;
     int64_t symbols, min_len, max_len;
     /* model */
-    int64_t d_model, heads, d_ff, layers, max_positions;
+    int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions;
     double dropout;
     const struct norm_variant *norm;
+    const struct norm_placement *placement;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
     const struct attention_core *attention;
@@ -54,6 +56,10 @@ struct ch_recipe {
 struct js_value *recipe_to_json(const ch_recipe *recipe);
 /* Sets what the object holds. where: the file, for the sentence. On an error the recipe is unchanged. */
 ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, const char *where, ch_error *error);
+
+/* Key/value heads and the width of a head, where the recipe leaves them to others. */
+int recipe_kv_heads(const ch_recipe *recipe);
+int recipe_d_head(const ch_recipe *recipe);
 
 /* The part of ch_recipe_check that concerns the width and the positions alone. */
 ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error);
