@@ -1,5 +1,6 @@
 /* See cores.h. Behind saved and scratch lie canaries, between the rows numbers that must stay. */
 #include "cores.h"
+#include "definition.h"
 #include "kernels/fused.h"
 
 #include <float.h>
@@ -8,8 +9,8 @@
 
 static const double epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON : (double)FLT_EPSILON;
 
-enum { CANARIES = 16, MOST_KEYS = 520, Q_GAP = 5, K_GAP = 3, V_GAP = 2 };
-static const real canary = -12345, between = 54321;
+enum { CANARIES = 16, Q_GAP = 5, K_GAP = 3, V_GAP = 2 };
+static const real canary = -12345, between = 54321, table_before = 2;
 
 /* ---- a problem: a descriptor and the arrays it speaks of ---- */
 
@@ -66,6 +67,28 @@ void set_dropout(struct problem *p, double rate, bool drawn) {
     p->scores.dropout.drawn = p->drawn;
 }
 
+static size_t table_size(const struct problem *p) {
+    return (size_t)p->scores.buckets.count * ORIGINAL_HEADS;
+}
+
+void set_alibi(struct problem *p, int heads) {
+    assert_in_range(heads, 1, ORIGINAL_HEADS);
+    for (int h = 0; h < ORIGINAL_HEADS; h++) p->slope[h] = RC(NAN);
+    alibi_slopes(p->slope, heads);
+    p->scores.bias = SCORE_BIAS_ALIBI;
+    p->scores.slope = p->slope;
+}
+
+void set_buckets(struct problem *p, int count, int max_distance, bool bidirectional) {
+    p->table = new_random(count, ORIGINAL_HEADS, 99);
+    p->scores.bias = SCORE_BIAS_BUCKETS;
+    p->scores.buckets = (struct score_buckets){.table = p->table,
+                                               .heads = ORIGINAL_HEADS,
+                                               .count = count,
+                                               .max_distance = max_distance,
+                                               .bidirectional = bidirectional};
+}
+
 void problem_free(struct problem *p) {
     batch_buffer_free(&p->query);
     batch_buffer_free(&p->key);
@@ -74,6 +97,7 @@ void problem_free(struct problem *p) {
     free(p->v);
     free(p->dout);
     free(p->drawn);
+    free(p->table);
 }
 
 /* ---- the paths of the fused core, each as a core of its own that never leaves it ---- */
@@ -175,12 +199,14 @@ static void check_between(const real *x, int rows, int ld, int channels) {
 }
 
 struct result run_core(const struct attention_core *core, const struct problem *p) {
-    const struct scores *s = &p->scores;
+    struct scores given = p->scores, *s = &given;
     int queries = s->query->rows, keys = s->key->rows;
     struct result r = {.saved_size = core->saved_size(s), .scratch_size = core->scratch_size(s)};
     r.saved = new_filled(r.saved_size + CANARIES, canary);
     r.scratch = new_filled(r.scratch_size + CANARIES, canary);
-    r.out = new_filled((size_t)queries * (size_t)p->ldo, between);
+    r.out = new_filled((size_t)queries * (size_t)p->ldo, RC(NAN)); /* what was there before does not matter */
+    if (p->table) r.dtable = new_filled(table_size(p), table_before);
+    given.buckets.dtable = r.dtable;
     r.dq = new_filled((size_t)queries * (size_t)p->ldq, between);
     r.dk = new_filled((size_t)keys * (size_t)p->ldk, between);
     r.dv = new_filled((size_t)keys * (size_t)p->ldv, between);
@@ -192,6 +218,7 @@ struct result run_core(const struct attention_core *core, const struct problem *
     check_between(r.dq, queries, p->ldq, head_channels(p));
     check_between(r.dk, keys, p->ldk, kv_channels(p));
     check_between(r.dv, keys, p->ldv, kv_channels(p));
+    for (size_t i = 0; r.dtable && i < table_size(p); i++) r.dtable[i] -= table_before;
     return r;
 }
 
@@ -200,39 +227,12 @@ void result_free(struct result *r) {
     free(r->dq);
     free(r->dk);
     free(r->dv);
+    free(r->dtable);
     free(r->saved);
     free(r->scratch);
 }
 
-/* ---- the definition ---- */
-
-static bool is_hidden(const struct scores *s, int b, int i, int j) {
-    int position = s->query->position[s->query->offset[b] + i];
-    if (s->causal && j > position) return true;
-    for (int c = 0; c < s->knockout_count; c++) {
-        const struct knockout *cut = &s->knockouts[c];
-        if ((cut->sequence == -1 || cut->sequence == b) && position >= cut->query_from && position < cut->query_to &&
-            j >= cut->key_from && j < cut->key_to)
-            return true;
-    }
-    return false;
-}
-
-/* The weights of one query; gives whether it sees anything. */
-static bool exact_weights(real *row, const struct problem *p, int b, int h, int i) {
-    const struct scores *s = &p->scores;
-    const real *q = p->q + (s->query->offset[b] + i) * p->ldq + h * s->d_head;
-    long double e[MOST_KEYS], sum = 0;
-    for (int j = 0; j < s->key->length[b]; j++) {
-        const real *k = p->k + (s->key->offset[b] + j) * p->ldk + s->kv_of_head[h] * s->d_head;
-        long double dot = 0;
-        for (int d = 0; d < s->d_head; d++) dot += (long double)q[d] * (long double)k[d];
-        e[j] = is_hidden(s, b, i, j) ? 0 : expl(dot * (long double)s->scale);
-        sum += e[j];
-    }
-    for (int j = 0; j < s->key->length[b]; j++) row[j] = sum > 0 ? (real)(e[j] / sum) : 0;
-    return sum > 0;
-}
+/* ---- maps ---- */
 
 /* map (T, S) of a core against the definition: close, rows summing to 1 or nothing, hidden entries exactly 0. */
 static void check_map(struct figure *figure, const struct problem *p, const real *map, int b, int h) {
@@ -271,7 +271,7 @@ static void check_map_times_values(struct figure *figure, const struct problem *
 
 /* ---- all checks of one problem ---- */
 
-static struct { struct figure out, dq, dk, dv, map, values, gradients; } figures;
+static struct { struct figure out, dq, dk, dv, dtable, map, values, gradients; } figures;
 
 void check_maps(const struct attention_core *core, const struct problem *p, const struct result *r) {
     const struct scores *s = &p->scores;
@@ -289,7 +289,7 @@ void check_maps(const struct attention_core *core, const struct problem *p, cons
 }
 
 /* A row's gradients of weights (dp) and scores (dx) say what the core itself gave: sum p dp = dout . out, and
- * scale * dx k = dq. Hidden entries of dx are exactly 0. */
+ * scale * dx k = dq, with the derivative of a soft cap between. Hidden entries of dx are exactly 0. */
 static void check_gradient_row(const struct problem *p, const struct result *r, const real *weights, const real *dp,
                                const real *dx, int b, int h, int i) {
     const struct scores *s = &p->scores;
@@ -304,7 +304,8 @@ static void check_gradient_row(const struct problem *p, const struct result *r, 
     for (int d = 0; d < s->d_head; d++) {
         double sum = 0;
         for (int j = 0; j < keys; j++)
-            sum += (double)dx[j] * (double)p->k[(s->key->offset[b] + j) * p->ldk + s->kv_of_head[h] * s->d_head + d];
+            sum += (double)dx[j] * (double)exact_cap(p, b, h, i, j) *
+                   (double)p->k[(s->key->offset[b] + j) * p->ldk + s->kv_of_head[h] * s->d_head + d];
         real dq = (real)(sum * (double)s->scale);
         figure_check(&figures.gradients, &dq, r->dq + query * p->ldq + h * s->d_head + d, 1);
     }
@@ -333,29 +334,47 @@ static void check_map_gradients(const struct attention_core *core, const struct 
         }
 }
 
-void check_problem(const struct problem *p) {
+/* Every core against what it should give. */
+static void check_cores(const struct problem *p, const struct result *expected) {
     const struct scores *s = &p->scores;
-    struct result reference = run_core(&attention_explicit, p);
     for (size_t i = 0; core_at(i); i++) {
         const struct attention_core *core = core_at(i);
         struct result r = run_core(core, p);
-        figure_check(&figures.out, r.out, reference.out, (size_t)s->query->rows * (size_t)p->ldo);
-        figure_check(&figures.dq, r.dq, reference.dq, (size_t)s->query->rows * (size_t)p->ldq);
-        figure_check(&figures.dk, r.dk, reference.dk, (size_t)s->key->rows * (size_t)p->ldk);
-        figure_check(&figures.dv, r.dv, reference.dv, (size_t)s->key->rows * (size_t)p->ldv);
+        figure_check(&figures.out, r.out, expected->out, (size_t)s->query->rows * (size_t)p->ldo);
+        figure_check(&figures.dq, r.dq, expected->dq, (size_t)s->query->rows * (size_t)p->ldq);
+        figure_check(&figures.dk, r.dk, expected->dk, (size_t)s->key->rows * (size_t)p->ldk);
+        figure_check(&figures.dv, r.dv, expected->dv, (size_t)s->key->rows * (size_t)p->ldv);
+        if (p->table) figure_check(&figures.dtable, r.dtable, expected->dtable, table_size(p));
         check_maps(core, p, &r);
         check_map_gradients(core, p, &r);
         result_free(&r);
     }
-    result_free(&reference);
+}
+
+void check_problem(const struct problem *p) {
+    struct result explicit = run_core(&attention_explicit, p);
+    check_cores(p, &explicit);
+    result_free(&explicit);
+}
+
+void check_problem_exactly(const struct problem *p) {
+    struct result exact = {.out = new_filled((size_t)(p->scores.query->rows * p->ldo), between),
+                           .dq = new_filled((size_t)(p->scores.query->rows * p->ldq), between),
+                           .dk = new_filled((size_t)(p->scores.key->rows * p->ldk), between),
+                           .dv = new_filled((size_t)(p->scores.key->rows * p->ldv), between),
+                           .dtable = p->table ? new_filled(table_size(p), 0) : NULL};
+    exact_attention(&exact, p);
+    check_cores(p, &exact);
+    result_free(&exact);
 }
 
 int start_figures(void **state) {
     (void)state;
-    figures.out = (struct figure){"out, core against explicit", 84 * epsilon, 0};
+    figures.out = (struct figure){"out, core against explicit or the definition", 84 * epsilon, 0};
     figures.dq = (struct figure){"dq", 84 * epsilon, 0};
     figures.dk = (struct figure){"dk", 84 * epsilon, 0};
     figures.dv = (struct figure){"dv", 84 * epsilon, 0};
+    figures.dtable = (struct figure){"dtable", 84 * epsilon, 0};
     figures.map = (struct figure){"map against the definition", 8.4 * epsilon, 0};
     figures.values = (struct figure){"map times V against out", 84 * epsilon, 0};
     figures.gradients = (struct figure){"gradients of maps against dq and out", 84 * epsilon, 0};
@@ -368,6 +387,7 @@ int show_figures(void **state) {
     figure_show(&figures.dq);
     figure_show(&figures.dk);
     figure_show(&figures.dv);
+    figure_show(&figures.dtable);
     figure_show(&figures.map);
     figure_show(&figures.values);
     figure_show(&figures.gradients);

@@ -11,7 +11,7 @@
 #include "kernels/kernels.h"
 #include "support.h"
 
-enum { MOST_HEADS = 4 };
+enum { MOST_HEADS = 12, ORIGINAL_HEADS = 3 * MOST_HEADS };
 
 /* A descriptor and the arrays it speaks of. */
 struct problem {
@@ -21,6 +21,8 @@ struct problem {
     int ldq, ldk, ldv, ldo;
     real *q, *k, *v, *dout;
     uint8_t *drawn;
+    real slope[ORIGINAL_HEADS];
+    real *table; /* (buckets, ORIGINAL_HEADS) */
 };
 
 /* Over two batches, which it takes; everything else is the caller's to set, then problem_fill. */
@@ -28,6 +30,9 @@ struct problem problem_new(struct batch_buffer query, struct batch_buffer key, i
 void problem_fill(struct problem *p, uint64_t seed);
 /* drawn: masks drawn beforehand. After problem_fill. */
 void set_dropout(struct problem *p, double rate, bool drawn);
+/* A bias by distance; ALiBi's slopes are those of so many heads, of which the problem's are some. */
+void set_alibi(struct problem *p, int heads);
+void set_buckets(struct problem *p, int count, int max_distance, bool bidirectional);
 void problem_free(struct problem *p);
 
 /* Every row of the table, then each path of the fused core as a core of its own; NULL past the end. */
@@ -35,7 +40,7 @@ const struct attention_core *core_at(size_t i);
 
 /* What a core makes of a problem. */
 struct result {
-    real *out, *dq, *dk, *dv, *saved, *scratch;
+    real *out, *dq, *dk, *dv, *dtable, *saved, *scratch;
     size_t saved_size, scratch_size;
 };
 
@@ -44,8 +49,9 @@ void result_free(struct result *r);
 
 /* Maps against the definition, and times V against what the core really gave. */
 void check_maps(const struct attention_core *core, const struct problem *p, const struct result *r);
-/* All of it, for all cores. */
+/* All of it, for all cores; then against the definition (definition.h). */
 void check_problem(const struct problem *p);
+void check_problem_exactly(const struct problem *p);
 
 /* The worst differences, around a group of tests. */
 int start_figures(void **state);

@@ -12,7 +12,7 @@
 #include "nn/pass.h"
 #include "support.h"
 
-enum { MOST_INPUTS = 3, MOST_OUTPUTS = 4096 };
+enum { MOST_INPUTS = 4, MOST_OUTPUTS = 4096 };
 
 struct subject {
     char what[128];

@@ -130,11 +130,14 @@ static void memory_is_linear_in_length(void **state) {
     (void)state;
     enum { CONSTANT = 1 << 18 }; /* blocks of fixed size */
     for (int length = 256; length <= 1 << 20; length *= 2)
-        for (int causal = 0; causal < 2; causal++) {
+        for (int kind = 0; kind < 8; kind++) {
             struct batch once = batch_sizes(3, length), twice = batch_sizes(3, 2 * length);
-            struct scores s = {.query = &once, .key = &once, .heads = 4, .kv_heads = 2, .d_head = 64, .causal = causal};
-            size_t scratch = attention_fused.scratch_size(&s);
-            assert_int_equal(attention_fused.saved_size(&s), 2 * (size_t)once.rows * 4 + 3 * 4 * KEPT * KEPT);
+            struct scores s = {
+                .query = &once, .key = &once, .heads = 4, .kv_heads = 2, .d_head = 64, .causal = kind & 1};
+            s.window = kind & 2 ? 100 : 0;
+            s.soft_cap = kind & 4 ? 50 : 0;
+            size_t scratch = attention_fused.scratch_size(&s), kept = s.soft_cap > 0 ? 0 : 3 * 4 * KEPT * KEPT;
+            assert_int_equal(attention_fused.saved_size(&s), 2 * (size_t)once.rows * 4 + kept);
             s.query = s.key = &twice;
             assert_true(attention_fused.scratch_size(&s) <= 2 * scratch + CONSTANT);
             assert_true(attention_fused.scratch_size(&s) >= scratch); /* what is measured at the most is enough */

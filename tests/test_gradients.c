@@ -238,6 +238,27 @@ static void cross_entropies(void **state) {
 
 /* ---- family attention core, as kernels ---- */
 
+/* What scores can do. */
+struct core_variant {
+    const char *name;
+    int window;
+    real soft_cap;
+    enum score_bias bias;
+    bool bidirectional; /* of buckets */
+};
+
+static const struct core_variant core_variants[] = {
+    {"plain", 0, 0, SCORE_BIAS_NONE, false},
+    {"window", 2, 0, SCORE_BIAS_NONE, false},
+    {"soft cap", 0, RC(0.5), SCORE_BIAS_NONE, false},
+    {"ALiBi", 0, 0, SCORE_BIAS_ALIBI, false},
+    {"buckets", 0, 0, SCORE_BIAS_BUCKETS, false},
+    {"buckets of both sides", 0, 0, SCORE_BIAS_BUCKETS, true},
+    {"window, soft cap, ALiBi", 3, 2, SCORE_BIAS_ALIBI, false},
+    {"window, soft cap, buckets", 3, 2, SCORE_BIAS_BUCKETS, true},
+};
+enum { CORE_VARIANTS = sizeof core_variants / sizeof *core_variants };
+
 struct core_case {
     struct scores scores;
     int query_channels, kv_channels;
@@ -257,20 +278,40 @@ static double core_loss(struct subject *s) {
 static void core_back(struct subject *s) {
     struct core_case *c = s->layer;
     real *scratch = pass_take(&s->pass, s->pass.core->scratch_size(&c->scores), 1);
+    c->scores.buckets.dtable = s->inputs > 3 ? s->input[3].dx : NULL;
+    for (size_t i = 0; s->inputs > 3 && i < s->input[3].count; i++) s->input[3].dx[i] = 3; /* it is added to */
     s->pass.core->backward(s->input[0].dx, s->input[1].dx, s->input[2].dx, scratch, &c->scores, s->weight, s->saved,
                            c->saved, s->input[0].x, c->query_channels, s->input[1].x, c->kv_channels, s->input[2].x,
                            c->kv_channels);
+    for (size_t i = 0; s->inputs > 3 && i < s->input[3].count; i++) s->input[3].dx[i] -= 3;
+}
+
+/* Six buckets reach across the four rows of the longest sequence. */
+static void set_variant(struct core_case *c, struct subject *s, const struct core_variant *variant, const real *slope) {
+    enum { ORIGINAL_HEADS = 10, BUCKETS = 6 };
+    c->scores.window = variant->window;
+    c->scores.soft_cap = variant->soft_cap;
+    c->scores.bias = variant->bias;
+    c->scores.slope = slope;
+    if (variant->bias != SCORE_BIAS_BUCKETS) return;
+    c->scores.buckets = (struct score_buckets){.table = subject_input(s, "table", (size_t)BUCKETS * ORIGINAL_HEADS),
+                                               .heads = ORIGINAL_HEADS,
+                                               .count = BUCKETS,
+                                               .max_distance = 4,
+                                               .bidirectional = variant->bidirectional};
 }
 
 /* Three key/value heads for six, some edges cut and query 0 of sequence 1 left with nothing. */
-static void check_core(const struct attention_core *core, bool causal, double rate) {
+static void check_core(const struct attention_core *core, bool causal, double rate,
+                       const struct core_variant *variant) {
     static const int kv_of_head[] = {0, 0, 1, 1, 2, 0}, original_head[] = {0, 1, 3, 4, 6, 9};
     static const struct knockout cuts[] = {{0, 1, 3, 0, 1}, {1, 0, 1, 0, 9}};
     enum { HEADS = 6, KV_HEADS = 3, D_HEAD = 3 };
     struct subject *s = subject_new();
     const struct batch *keys = causal ? &batch.view : &memory_batch.view;
     struct core_case c = {.query_channels = HEADS * D_HEAD, .kv_channels = KV_HEADS * D_HEAD};
-    subject_start(s, rate, "core %s, %s, dropout %.1f", core->variant.name, causal ? "causal" : "cross", rate);
+    subject_start(s, rate, "core %s, %s, %s, dropout %.1f", core->variant.name, variant->name,
+                  causal ? "causal" : "cross", rate);
     s->pass.core = core;
     c.scores = (struct scores){.query = &batch.view,
                                .key = keys,
@@ -287,6 +328,9 @@ static void check_core(const struct attention_core *core, bool causal, double ra
     subject_input(s, "q", ROWS * HEADS * D_HEAD);
     subject_input(s, "k", (size_t)keys->rows * KV_HEADS * D_HEAD);
     subject_input(s, "v", (size_t)keys->rows * KV_HEADS * D_HEAD);
+    real slope[10];
+    alibi_slopes(slope, 10);
+    set_variant(&c, s, variant, slope);
     subject_commit(s);
     real out[ROWS * HEADS * D_HEAD];
     s->layer = &c;
@@ -299,8 +343,9 @@ static void check_core(const struct attention_core *core, bool causal, double ra
 static void attention_cores(void **state) {
     (void)state;
     for (size_t i = 0; attention_core_row(i); i++)
-        for (int kind = 0; kind < 4; kind++)
-            check_core((const struct attention_core *)attention_core_row(i), kind & 1, kind & 2 ? 0.4 : 0);
+        for (int kind = 0; kind < 4 * CORE_VARIANTS; kind++)
+            check_core((const struct attention_core *)attention_core_row(i), kind & 1, kind & 2 ? 0.4 : 0,
+                       &core_variants[kind / 4]);
 }
 
 /* ---- attention as a layer ---- */

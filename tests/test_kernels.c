@@ -242,20 +242,6 @@ static void squares(void **state) {
     assert_true(isnan(sum_of_squares(x, 1003)));
 }
 
-/* ---- what the score descriptor can say and the cores cannot do ---- */
-
-static void refusals_name_the_feature(void **state) {
-    (void)state;
-    const struct scores none = {0}, window = {.window = 4}, cap = {.soft_cap = 30}, alibi = {.bias = SCORE_BIAS_ALIBI},
-                        buckets = {.bias = SCORE_BIAS_BUCKETS}, had = {.causal = true, .knockout_count = 1};
-    assert_null(scores_refused(&none));
-    assert_null(scores_refused(&had));
-    assert_non_null(strstr(scores_refused(&window), "window"));
-    assert_non_null(strstr(scores_refused(&cap), "soft-cap"));
-    assert_non_null(strstr(scores_refused(&alibi), "ALiBi"));
-    assert_non_null(strstr(scores_refused(&buckets), "relative"));
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(biases),
@@ -267,7 +253,6 @@ int main(void) {
         cmocka_unit_test(layer_norm_of_equal_elements),
         cmocka_unit_test(adam_equals_its_formula),
         cmocka_unit_test(squares),
-        cmocka_unit_test(refusals_name_the_feature),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

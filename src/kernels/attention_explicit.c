@@ -2,12 +2,14 @@
  * The explicit core: scores and weights are materialised, (T, S) for every sequence and head, one plain loop per
  * line of the formula. The numbers that a person can print, and what the fused core is checked against.
  *
- *   x_ij = scale * q_i . k_j (hidden: -inf),  p = softmax_j(x),  w = dropout(p),  o_i = sum_j w_ij v_j
+ *   x_ij = scale * q_i . k_j (adjusted; hidden: -inf),  p = softmax_j(x),  w = dropout(p),  o_i = sum_j w_ij v_j
  *   dw_ij = do_i . v_j,  dp = dropout(dw),  dx_ij = p_ij (dp_ij - sum_j p_ij dp_ij)
  *   dq_i = scale sum_j dx_ij k_j,  dk_j = scale sum_i dx_ij q_i,  dv_j = sum_i w_ij do_i
  * Vaswani et al. 2017.
  *
- * saved: p, then w, both packed as scores_packed says. scratch: one mask row and one row of dx.
+ * Where there is a soft cap, backward makes scores again for its derivative.
+ * saved: p, then w, both packed as scores_packed says. scratch: one mask row, one row each of dx, x and its cap's
+ * derivative.
  */
 #include "kernels/kernels.h"
 
@@ -69,16 +71,23 @@ static size_t saved_size(const struct scores *s) {
 }
 
 static size_t scratch_size(const struct scores *s) {
-    return 2 * (size_t)s->key->longest + 16;
+    return 4 * (size_t)s->key->longest + 16;
+}
+
+/* x (S) = what query i's softmax takes but for what is hidden; dcap as in scores_adjust. */
+static void score_row(real *x, real *dcap, const struct scores *s, const struct place *at, int i, const real *q,
+                      int ldq, const real *k, int ldk) {
+    for (int j = 0; j < at->keys; j++)
+        x[j] = s->scale * dot(q + query_at(s, at, i, ldq), k + key_at(s, at, j, ldk), s->d_head);
+    if (scores_adjusted(s)) scores_adjust(x, dcap, s, at->b, at->h, i, 0, at->keys);
 }
 
 static void forward_place(real *out, real *p, real *w, uint8_t *keep, const struct scores *s, const struct place *at,
                           const real *q, int ldq, const real *k, int ldk, const real *v, int ldv) {
     for (int i = 0; i < at->queries; i++) {
         real *p_i = p + (size_t)i * (size_t)at->keys, *w_i = w + (size_t)i * (size_t)at->keys, maximum, sum;
-        for (int j = 0; j < at->keys; j++)
-            p_i[j] = s->scale * dot(q + query_at(s, at, i, ldq), k + key_at(s, at, j, ldk), s->d_head);
-        scores_hide(p_i, s, at->b, i);
+        score_row(p_i, NULL, s, at, i, q, ldq, k, ldk);
+        scores_hide(p_i, s, at->b, i, 0, at->keys);
         softmax_row(p_i, at->keys, &maximum, &sum);
         for (int j = 0; j < at->keys; j++) p_i[j] = sum == 0 ? 0 : p_i[j] / sum;
         drop_row(w_i, p_i, s, at, i, keep);
@@ -102,15 +111,19 @@ static void forward(real *out, real *saved, real *scratch, const struct scores *
 static void backward_place(real *dq, real *dk, real *dv, real *scratch, const struct scores *s, const struct place *at,
                            const real *dout, const real *p, const real *w, const real *q, int ldq, const real *k,
                            int ldk, const real *v, int ldv) {
-    real *dx = scratch;
-    uint8_t *keep = (uint8_t *)(scratch + at->keys);
+    real *dx = scratch, *x = dx + at->keys, *dcap = x + at->keys;
+    uint8_t *keep = (uint8_t *)(dcap + at->keys);
+    bool adjusted = scores_adjusted_backward(s);
+    real scale = adjusted ? 1 : s->scale;
     for (int i = 0; i < at->queries; i++) {
         const real *p_i = p + (size_t)i * (size_t)at->keys, *w_i = w + (size_t)i * (size_t)at->keys;
         const real *do_i = dout + query_at(s, at, i, s->heads * s->d_head);
         for (int j = 0; j < at->keys; j++) dx[j] = dot(do_i, v + key_at(s, at, j, ldv), s->d_head);
         drop_row(dx, dx, s, at, i, keep);
         real mean = dot(p_i, dx, at->keys);
-        for (int j = 0; j < at->keys; j++) dx[j] = s->scale * p_i[j] * (dx[j] - mean);
+        for (int j = 0; j < at->keys; j++) dx[j] = scale * p_i[j] * (dx[j] - mean);
+        if (s->soft_cap != 0) score_row(x, dcap, s, at, i, q, ldq, k, ldk);
+        if (adjusted) scores_adjust_backward(dx, dcap, s, at->b, at->h, i, 0, at->keys);
         for (int j = 0; j < at->keys; j++) {
             add_scaled(dq + query_at(s, at, i, ldq), dx[j], k + key_at(s, at, j, ldk), s->d_head);
             add_scaled(dk + key_at(s, at, j, ldk), dx[j], q + query_at(s, at, i, ldq), s->d_head);

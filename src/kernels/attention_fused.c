@@ -2,7 +2,7 @@
  * The fused core: no (T, S) matrix, memory linear in S. Forward keeps the maximum and the sum of each query, and
  * backward and maps make the scores again from them (Dao et al. 2022, 2023).
  *
- *   x_ij = scale * q_i . k_j (hidden: -inf),  p = softmax_j(x),  w = dropout(p),  o_i = sum_j w_ij v_j
+ *   x_ij = scale * q_i . k_j (adjusted; hidden: -inf),  p = softmax_j(x),  w = dropout(p),  o_i = sum_j w_ij v_j
  *   dp = dropout(do_i . v_j),  dx_ij = p_ij (dp_ij - do_i . o_i)
  *   dq_i = scale sum_j dx_ij k_j,  dk_j = scale sum_i dx_ij q_i,  dv_j = sum_i w_ij do_i
  *
@@ -23,13 +23,17 @@ static bool is_few(const struct scores *s, int queries) {
  * which keys are hidden, and stay ahead for longer there. */
 enum { LONG = 1 << 19, LONG_CAUSAL = 1 << 25 };
 
-static bool is_long(const struct scores *s, int queries, int keys) {
-    double products = (double)queries * (double)keys * (double)s->d_head;
-    return queries > FEW_QUERIES && products >= (s->causal ? LONG_CAUSAL : LONG);
+/* A window makes of a long sequence many short ones, with such an edge. */
+static bool is_long(const struct scores *s, int window, int queries, int keys) {
+    bool narrow = window > 0 && window < keys;
+    int seen = narrow ? window : keys, seeing = narrow && window < queries ? window : queries;
+    double products = (double)seeing * (double)seen * (double)s->d_head;
+    return queries > FEW_QUERIES && products >= (s->causal || narrow ? LONG_CAUSAL : LONG);
 }
 
 static const struct fused_path *path_of(const struct fused_head *head) {
-    return is_long(head->scores, head->queries, head->keys) ? &fused_long : &fused_short;
+    bool through_blocks = is_long(head->scores, head->scores->window, head->queries, head->keys);
+    return through_blocks ? &fused_long : &fused_short;
 }
 
 /* (N, H) */
@@ -39,23 +43,24 @@ static size_t rows_size(const struct scores *s) {
 
 /* Of a head of a sequence, for exponentials: tiles of the longest that keeps them. */
 static size_t kept_size(const struct scores *s) {
+    if (s->soft_cap != 0) return 0;
     int queries = s->query->longest < KEPT ? s->query->longest : KEPT;
     int keys = s->key->longest < KEPT ? s->key->longest : KEPT;
     return (size_t)((queries + LANES - 1) / LANES * LANES) * (size_t)keys;
 }
 
 static bool keeps(const struct scores *s, int queries, int keys) {
-    return queries <= KEPT && keys <= KEPT && !is_few(s, queries);
+    return queries <= KEPT && keys <= KEPT && !is_few(s, queries) && s->soft_cap == 0;
 }
 
 static size_t saved_size(const struct scores *s) {
     return 2 * rows_size(s) + (size_t)s->query->sequences * (size_t)s->heads * kept_size(s);
 }
 
-/* A batch with a long sequence may hold short ones. */
+/* A batch with a long sequence may hold short ones; and what is long within a window is long without. */
 static size_t scratch_size(const struct scores *s) {
     size_t few = fused_short.scratch_size(s), many = fused_long.scratch_size(s);
-    return is_long(s, s->query->longest, s->key->longest) && many > few ? many : few;
+    return is_long(s, 0, s->query->longest, s->key->longest) && many > few ? many : few;
 }
 
 static size_t query_at(const struct scores *s, int b, int h, int ld) {

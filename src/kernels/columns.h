@@ -14,13 +14,17 @@
 VECTOR_HELPER real exp_below_zero(real x) {
     return exp(x);
 }
+
+VECTOR_HELPER real tanh_of(real x) {
+    return tanh(x);
+}
 #else
 /*
- * exp(x) for x <= 0, without a branch or a call, so that a loop of it fills vector registers. x = n ln 2 + r with n
- * the nearest integer: exp(x) = 2^n * (1 + r + r^2/2! + ... + r^7/7!), |r| <= ln 2 / 2, whose first missing term
- * is below 6e-9. Below -87 the result would be denormal: 0. A NaN stays a NaN.
+ * exp(x) = power * (1 + p r) for x <= 0, without a branch or a call, so that a loop of it fills vector registers. x =
+ * n ln 2 + r with n the nearest integer: exp(x) = 2^n * (1 + r + r^2/2! + ... + r^7/7!), |r| <= ln 2 / 2, whose first
+ * missing term is below 6e-9. Gives p.
  */
-VECTOR_HELPER real exp_below_zero(real x) {
+VECTOR_HELPER float exp_in_parts(float x, float *rest, float *power) {
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer, kept in the low bits */
     float shifted = x * 1.44269504088896341f + magic, n = shifted - magic;
     float r = (x - n * 0.693145751953125f) - n * 1.42860682030941723e-6f; /* ln 2 in two parts */
@@ -31,13 +35,27 @@ VECTOR_HELPER real exp_below_zero(real x) {
     p = p * r + 1.0f / 6;
     p = p * r + 0.5f;
     p = p * r + 1.0f;
-    p = p * r + 1.0f;
     uint32_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     bits = (bits + 127u) << 23; /* 2^n: magic's own low bits are 0 */
-    float power;
-    memcpy(&power, &bits, sizeof power);
+    memcpy(power, &bits, sizeof *power);
+    *rest = r;
+    return p;
+}
+
+/* Below -87 the result would be denormal: 0. A NaN stays a NaN. */
+VECTOR_HELPER real exp_below_zero(real x) {
+    float r, power, p = exp_in_parts(x, &r, &power);
+    p = p * r + 1.0f;
     return x < -87.0f ? 0.0f : p * power;
+}
+
+/* tanh(x) = -m / (2 + m) with m = exp(-2 |x|) - 1 = 2^n p r + (2^n - 1), where nothing cancels: near 0, too, it is off
+ * by a few roundings of itself. */
+VECTOR_HELPER real tanh_of(real x) {
+    float twice = -2 * fabsf(x), r, power, p = exp_in_parts(twice, &r, &power);
+    float m = twice < -87.0f ? -1.0f : power * (p * r) + (power - 1.0f);
+    return copysignf(m / (2.0f + m), x);
 }
 #endif
 

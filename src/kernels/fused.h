@@ -38,7 +38,8 @@ struct fused_path {
 
 extern const struct fused_path fused_short, fused_long;
 
-/* Queries and keys up to which the exponentials are kept: reading them is faster than making them again. */
+/* Queries and keys up to which the exponentials are kept: reading them is faster than making them again. Not where a
+ * soft cap is, whose backward needs the scores themselves. */
 enum { KEPT = 64 };
 static_assert(KEPT % LANES == 0, "tiles are whole");
 

@@ -66,18 +66,24 @@ VECTORISED static void forward_query(real *out, real *maximum, real *sum, const 
                                      int i) {
     const struct scores *s = first->scores;
     const int d_head = s->d_head, *kv = s->kv_of_head + first->h;
-    int keys = scores_visible(s, first->b, i), whole = (keys + LANES - 1) / LANES * LANES;
+    struct key_range seen = scores_visible(s, first->b, i);
+    int keys = seen.to - seen.from, whole = (keys + LANES - 1) / LANES * LANES;
     const real *query = first->q + (size_t)i * (size_t)first->ldq;
+    const real *k = first->k + (size_t)seen.from * (size_t)first->ldk;
+    const real *v = first->v + (size_t)seen.from * (size_t)first->ldv;
     for (int h = 0; h < heads; h++)
         for (int j = 0; j < keys; j += LANES)
             lanes_of_scores(first->scratch + h * whole + j, query + h * d_head,
-                            first->k + (size_t)j * (size_t)first->ldk + (kv[h] - kv[0]) * d_head, first->ldk, keys - j,
-                            d_head, s->scale);
-    for (int h = 0; h < heads && s->knockout_count; h++) scores_hide(first->scratch + h * whole, s, first->b, i);
+                            k + (size_t)j * (size_t)first->ldk + (kv[h] - kv[0]) * d_head, first->ldk, keys - j, d_head,
+                            s->scale);
+    for (int h = 0; h < heads && scores_adjusted(s); h++)
+        scores_adjust(first->scratch + h * whole, NULL, s, first->b, first->h + h, i, seen.from, keys);
+    for (int h = 0; h < heads && s->knockout_count; h++)
+        scores_hide(first->scratch + h * whole, s, first->b, i, seen.from, keys);
     for (int h = 0; h < heads; h++) softmax_row(first->scratch + h * whole, whole, maximum + h, sum + h);
     for (int h = 0; h < heads; h++)
-        sum_of_rows(out + h * d_head, first->scratch + h * whole, first->v + (kv[h] - kv[0]) * d_head,
-                    (size_t)first->ldv, keys, d_head, factor_of(sum[h]));
+        sum_of_rows(out + h * d_head, first->scratch + h * whole, v + (kv[h] - kv[0]) * d_head, (size_t)first->ldv,
+                    keys, d_head, factor_of(sum[h]));
 }
 
 void fused_few_forward(real *out, real *maximum, real *sum, const struct fused_head *first, int heads) {

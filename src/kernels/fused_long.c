@@ -8,8 +8,9 @@
  * backward:
  *   p = exp(x - m) / sum,  dp = kept * (v . dout),  dx = scale p (dp - dout . out),
  *   dq += dx k,  dk += dx q,  dv += kept p dout
- * Blocks that nobody sees, as half of them are where keys behind a query are hidden, are left out.
- * scratch: turned queries, and three blocks; it does not grow with the sequence.
+ * Blocks that nobody sees, as half of them are where keys behind a query are hidden, are left out; so are keys outside
+ * of every query's window.
+ * scratch: turned queries, and three blocks, four with a soft cap; it does not grow with the sequence.
  */
 #include "kernels/columns.h"
 #include "kernels/fused.h"
@@ -20,15 +21,17 @@ enum { MOST_QUERIES = 128, MOST_CAUSAL_QUERIES = 96, MOST_KEYS = 256 };
 
 struct block {
     int first, queries, columns; /* of the sequence's queries; columns: rounded up to LANES */
-    int seen;                    /* keys that any of them sees */
+    struct key_range seen;       /* keys that any of them sees */
     int key, keys;
     int step_queries, step_keys;
     real *q, *dout;      /* (Dh, columns); q times scale */
     real *x, *dx, *kept; /* (keys, columns) */
+    real *dcap;          /* the same, of scores_adjust_tile; NULL: not wanted */
 };
 
 static size_t scratch_size(const struct scores *s) {
-    return MOST_QUERIES * (2 * (size_t)s->d_head + 3 * (size_t)MOST_KEYS);
+    size_t blocks = s->soft_cap != 0 ? 4 : 3;
+    return MOST_QUERIES * (2 * (size_t)s->d_head + blocks * (size_t)MOST_KEYS);
 }
 
 /* n in as few parts as `most` allows, which are about as large as each other and whole vectors. */
@@ -72,8 +75,8 @@ static bool next_queries(struct block *b, const struct fused_head *head) {
     b->queries = left < b->step_queries ? left : b->step_queries;
     b->columns = (b->queries + LANES - 1) / LANES * LANES;
     b->seen = scores_visible_to_any(head->scores, head->b, b->first, b->queries);
-    b->step_keys = b->seen > 0 ? part_of(b->seen, MOST_KEYS) : 0;
-    b->key = 0;
+    b->step_keys = b->seen.to > b->seen.from ? part_of(b->seen.to - b->seen.from, MOST_KEYS) : 0;
+    b->key = b->seen.from;
     turn_queries(b->q, head->q, head->ldq, b, head->scores->d_head, head->scores->scale);
     return true;
 }
@@ -81,11 +84,13 @@ static bool next_queries(struct block *b, const struct fused_head *head) {
 /* x = the scores of the next block of keys */
 static bool next_keys(struct block *b, const struct fused_head *head) {
     const struct scores *s = head->scores;
-    int left = b->seen - b->key;
+    int left = b->seen.to - b->key;
     if (left <= 0) return false;
     b->keys = left < b->step_keys ? left : b->step_keys;
     gemm(GEMM_N, GEMM_N, b->keys, b->columns, s->d_head, head->k + key_at(b, head->ldk), head->ldk, b->q, b->columns,
          false, b->x, b->columns);
+    if (scores_adjusted(s))
+        scores_adjust_tile(b->x, b->dcap, b->columns, s, head->b, head->h, b->first, b->queries, b->key, b->keys);
     scores_hide_tile(b->x, b->columns, s, head->b, b->first, b->queries, b->key, b->keys);
     return true;
 }
@@ -133,11 +138,12 @@ static void forward_block(real *out, struct so_far *all, struct block *b, const 
     for (; next_keys(b, head); b->key += b->keys) {
         softmax_more(b->x, b->keys, b->columns, all);
         if (draw_kept(b, head)) drop(b->x, b->kept, b->keys * b->columns);
-        if (b->key > 0) scale_rows(out, head->ldo, all->rescale, b->queries, d_head);
+        bool more = b->key > b->seen.from;
+        if (more) scale_rows(out, head->ldo, all->rescale, b->queries, d_head);
         gemm(GEMM_T, GEMM_N, b->queries, d_head, b->keys, b->x, b->columns, head->v + key_at(b, head->ldv), head->ldv,
-             b->key > 0, out, head->ldo);
+             more, out, head->ldo);
     }
-    if (b->seen == 0) clear_rows(out, head->ldo, b->queries, d_head);
+    if (b->seen.to == b->seen.from) clear_rows(out, head->ldo, b->queries, d_head);
     for (int c = 0; c < b->columns; c++) all->rescale[c] = factor_of(all->total[c]);
     scale_rows(out, head->ldo, all->rescale, b->queries, d_head);
 }
@@ -195,13 +201,18 @@ VECTORISED static void softmax_back(real *restrict x, real *restrict dx, int n, 
 
 static void backward_keys(const struct fused_gradients *g, const struct known *known, const struct block *b,
                           const struct fused_head *head) {
-    int d_head = head->scores->d_head, count = b->keys * b->columns;
+    const struct scores *s = head->scores;
+    int d_head = s->d_head, count = b->keys * b->columns;
+    bool adjusted = scores_adjusted_backward(s);
     const real *dout = g->dout + query_at(b, 0, head->ldo);
     bool dropped = draw_kept(b, head);
     gemm(GEMM_N, GEMM_N, b->keys, b->columns, d_head, head->v + key_at(b, head->ldv), head->ldv, b->dout, b->columns,
          false, b->dx, b->columns);
     if (dropped) drop(b->dx, b->kept, count);
-    softmax_back(b->x, b->dx, b->keys, b->columns, head->scores->scale, known);
+    softmax_back(b->x, b->dx, b->keys, b->columns, adjusted ? 1 : s->scale, known);
+    if (adjusted)
+        scores_adjust_tile_backward(b->dx, b->dcap, b->columns, s, head->b, head->h, b->first, b->queries, b->key,
+                                    b->keys);
     if (dropped) drop(b->x, b->kept, count);
     gemm(GEMM_N, GEMM_N, b->keys, d_head, b->queries, b->x, b->columns, dout, head->ldo, true,
          g->dv + key_at(b, head->ldv), head->ldv);
@@ -213,7 +224,9 @@ static void backward_keys(const struct fused_gradients *g, const struct known *k
 
 static void backward(const struct fused_gradients *g, const struct fused_head *head) {
     struct known known;
-    for (struct block b = first_block(head); next_queries(&b, head); b.first += b.queries) {
+    struct block b = first_block(head);
+    if (head->scores->soft_cap != 0) b.dcap = b.kept + MOST_QUERIES * MOST_KEYS;
+    for (; next_queries(&b, head); b.first += b.queries) {
         recall(&known, &b, head);
         find_means(&known, &b, g, head->ldo, head->scores->d_head);
         turn_queries(b.dout, g->dout, head->ldo, &b, head->scores->d_head, 1);

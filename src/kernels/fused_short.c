@@ -13,10 +13,11 @@
 
 struct tile {
     int first, queries;  /* of the sequence's queries: LANES of them, fewer at the end */
-    int keys;            /* as many as any of them sees */
+    int key, keys;       /* those that any of them sees */
     real *q_lanes;       /* (Dh, LANES), times scale */
     real *dout_lanes;    /* (Dh, LANES) */
     real *p, *dp, *keep; /* (S, LANES), S rounded up to KEY_BLOCK; keep: factors of dropout */
+    real *dcap;          /* the same, of scores_adjust_tile; NULL: not wanted */
 };
 
 static size_t whole_blocks(int keys) {
@@ -24,7 +25,8 @@ static size_t whole_blocks(int keys) {
 }
 
 static size_t scratch_size(const struct scores *s) {
-    return LANES * (2 * (size_t)s->d_head + 3 * whole_blocks(s->key->longest));
+    size_t tiles = s->soft_cap != 0 ? 4 : 3;
+    return LANES * (2 * (size_t)s->d_head + tiles * whole_blocks(s->key->longest));
 }
 
 static struct tile first_tile(const struct fused_head *head) {
@@ -41,13 +43,20 @@ static bool next_queries(struct tile *t, const struct fused_head *head) {
     int left = head->queries - t->first;
     if (left <= 0) return false;
     t->queries = left < LANES ? left : LANES;
-    t->keys = scores_visible_to_any(head->scores, head->b, t->first, t->queries);
+    struct key_range seen = scores_visible_to_any(head->scores, head->b, t->first, t->queries);
+    t->key = seen.from;
+    t->keys = seen.to - seen.from;
     return true;
 }
 
 /* Where row i of the tile's queries starts. */
 static size_t row_at(const struct tile *t, int i, int ld) {
     return (size_t)(t->first + i) * (size_t)ld;
+}
+
+/* Where the first of its keys does. */
+static size_t key_at(const struct tile *t, int ld) {
+    return (size_t)t->key * (size_t)ld;
 }
 
 /* ---- products of a tile ---- */
@@ -213,8 +222,10 @@ VECTOR_HELPER void to_keys(real *out, int ldo, const real *x, const real *rows, 
 VECTOR_HELPER void fill_scores(const struct tile *t, const struct fused_head *head) {
     const struct scores *s = head->scores;
     rows_to_lanes(t->q_lanes, LANES, head->q + row_at(t, 0, head->ldq), head->ldq, t->queries, s->d_head, s->scale);
-    rows_times_lanes(t->p, head->k, head->ldk, t->keys, t->q_lanes, s->d_head);
-    scores_hide_tile(t->p, LANES, s, head->b, t->first, t->queries, 0, t->keys);
+    rows_times_lanes(t->p, head->k + key_at(t, head->ldk), head->ldk, t->keys, t->q_lanes, s->d_head);
+    if (scores_adjusted(s))
+        scores_adjust_tile(t->p, t->dcap, LANES, s, head->b, head->h, t->first, t->queries, t->key, t->keys);
+    scores_hide_tile(t->p, LANES, s, head->b, t->first, t->queries, t->key, t->keys);
 }
 
 /* What is subtracted from the columns of x (n, LANES). Four rows at a time: four chains, none waits for itself. */
@@ -259,7 +270,7 @@ VECTOR_HELPER void weights_kept(const struct tile *t, const struct fused_head *h
 }
 
 static bool draw_kept(const struct tile *t, const struct fused_head *head) {
-    return scores_kept(t->keep, LANES, head->scores, head->b, head->h, t->first, t->queries, 0, t->keys);
+    return scores_kept(t->keep, LANES, head->scores, head->b, head->h, t->first, t->queries, t->key, t->keys);
 }
 
 VECTOR_HELPER void multiply(real *restrict x, const real *restrict factor, int count) {
@@ -288,7 +299,8 @@ VECTOR_HELPER void forward_tile(real *out, real *maximum, real *sum, real *kept,
     bool dropped = draw_kept(t, head);
     if (kept) keep_tile(kept + kept_at(t, head), t, dropped);
     if (dropped) multiply(t->p, t->keep, t->keys * LANES);
-    to_queries(out + row_at(t, 0, head->ldo), head->ldo, factor, t->p, head->v, head->ldv, t, head->scores->d_head);
+    to_queries(out + row_at(t, 0, head->ldo), head->ldo, factor, t->p, head->v + key_at(t, head->ldv), head->ldv, t,
+               head->scores->d_head);
 }
 
 VECTORISED static void forward(real *out, real *maximum, real *sum, real *kept, const struct fused_head *head) {
@@ -310,13 +322,17 @@ VECTOR_HELPER bool take_weights(const struct tile *t, const struct fused_head *h
 
 /* p becomes w, dp becomes scale * dx. */
 VECTOR_HELPER void backward_weights(const struct tile *t, const struct fused_head *head, bool dropped) {
-    const real scale = head->scores->scale;
+    const struct scores *s = head->scores;
+    const bool adjusted = scores_adjusted_backward(s);
+    const real scale = adjusted ? 1 : s->scale;
     real *restrict p = t->p, *restrict dp = t->dp, mean[LANES] = {0};
     if (dropped) multiply(dp, t->keep, t->keys * LANES);
     for (int j = 0; j < t->keys; j++)
         for (int l = 0; l < LANES; l++) mean[l] += p[j * LANES + l] * dp[j * LANES + l];
     for (int j = 0; j < t->keys; j++)
         for (int l = 0; l < LANES; l++) dp[j * LANES + l] = scale * p[j * LANES + l] * (dp[j * LANES + l] - mean[l]);
+    if (adjusted)
+        scores_adjust_tile_backward(dp, t->dcap, LANES, s, head->b, head->h, t->first, t->queries, t->key, t->keys);
     if (dropped) multiply(p, t->keep, t->keys * LANES);
 }
 
@@ -325,16 +341,19 @@ VECTOR_HELPER void backward_tile(const struct fused_gradients *g, const struct t
     const real *dout = g->dout + row_at(t, 0, head->ldo);
     bool dropped = take_weights(t, head);
     rows_to_lanes(t->dout_lanes, LANES, dout, head->ldo, t->queries, d_head, 1);
-    rows_times_lanes(t->dp, head->v, head->ldv, t->keys, t->dout_lanes, d_head);
+    rows_times_lanes(t->dp, head->v + key_at(t, head->ldv), head->ldv, t->keys, t->dout_lanes, d_head);
     backward_weights(t, head, dropped);
     static const real one[LANES] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    to_queries(g->dq + row_at(t, 0, head->ldq), head->ldq, one, t->dp, head->k, head->ldk, t, d_head);
-    to_keys(g->dk, head->ldk, t->dp, head->q + row_at(t, 0, head->ldq), head->ldq, t, d_head);
-    to_keys(g->dv, head->ldv, t->p, dout, head->ldo, t, d_head);
+    to_queries(g->dq + row_at(t, 0, head->ldq), head->ldq, one, t->dp, head->k + key_at(t, head->ldk), head->ldk, t,
+               d_head);
+    to_keys(g->dk + key_at(t, head->ldk), head->ldk, t->dp, head->q + row_at(t, 0, head->ldq), head->ldq, t, d_head);
+    to_keys(g->dv + key_at(t, head->ldv), head->ldv, t->p, dout, head->ldo, t, d_head);
 }
 
 VECTORISED static void backward(const struct fused_gradients *g, const struct fused_head *head) {
-    for (struct tile t = first_tile(head); next_queries(&t, head); t.first += LANES) backward_tile(g, &t, head);
+    struct tile t = first_tile(head);
+    if (head->scores->soft_cap != 0) t.dcap = t.keep + whole_blocks(head->keys) * LANES;
+    for (; next_queries(&t, head); t.first += LANES) backward_tile(g, &t, head);
 }
 
 /* ---- maps ---- */
@@ -344,7 +363,8 @@ VECTORISED static void map(real *weights, const struct fused_head *head) {
         weights_again(&t, head);
         for (int i = 0; i < t.queries; i++)
             for (int j = 0; j < head->keys; j++)
-                weights[row_at(&t, i, head->keys) + (size_t)j] = j < t.keys ? t.p[j * LANES + i] : 0;
+                weights[row_at(&t, i, head->keys) + (size_t)j] =
+                    t.key <= j && j < t.key + t.keys ? t.p[(j - t.key) * LANES + i] : 0;
     }
 }
 

@@ -124,10 +124,34 @@ struct knockout {
     int query_from, query_to, key_from, key_to; /* positions */
 };
 
+/* Relative positions in buckets (Raffel et al. 2020, T5): keys j at like distances from a query share a number. Half
+ * of a direction's buckets hold a distance each, the others grow until max_distance, behind which all share the last.
+ * bidirectional: the first half of the buckets is for keys up to the query, the other for those ahead of it; otherwise
+ * all are for keys up to it, and those ahead share bucket 0. */
+enum { SCORE_BUCKETS = 32, SCORE_MAX_DISTANCE = 128 }; /* those of T5 */
+struct score_buckets {
+    const real *table; /* (count, heads), a column for each original head */
+    real *dtable;      /* the same for its gradient, which backward adds to; NULL: nobody wants it */
+    int heads, count;
+    int max_distance; /* more than half of a direction's buckets */
+    bool bidirectional;
+};
+
+/* A run of keys: from..to - 1. */
+struct key_range {
+    int from, to;
+};
+
 /*
  * Score descriptor: everything that says how scores become weights. Both cores, forward and backward, and the
- * recomputation of maps take it and nothing else.
- *   s(i, j) = scale * q_i . k_j,  -inf where j is hidden from i;  weights = dropout(softmax over j).
+ * recomputation of maps take it and nothing else. With p_i the position of query i:
+ *   s(i, j) = scale * q_i . k_j
+ *   s = c tanh(s / c)                      with a soft cap c (Gemma Team 2024)
+ *   s = s - slope_h |p_i - j|              with ALiBi (Press et al. 2022)
+ *   s = s + table[bucket(j - p_i)][h]      with buckets (Raffel et al. 2020)
+ *   s = -inf                               where j is hidden from i: causal, p_i - j >= window (with keys ahead seen,
+ *                                          |p_i - j| >= window), edges cut
+ *   weights = dropout(softmax over j).
  * Query i stands at query->position (so a query that continues a cached prefix knows its offset); key j of a
  * sequence stands at position j, and key->length says how many there are.
  */
@@ -138,23 +162,45 @@ struct scores {
     const int *original_head;    /* (H) its number before heads were removed */
     real scale;
     bool causal;   /* j is hidden where it stands after i */
-    int window;    /* keys that a query sees, itself included; 0: all */
+    int window;    /* keys that a query sees behind it, itself included, and as many ahead of it; 0: all */
     real soft_cap; /* 0: none */
     enum score_bias bias;
+    const real *slope; /* of ALiBi, by original head: alibi_slopes */
+    struct score_buckets buckets;
     const struct knockout *knockouts;
     int knockout_count;
     struct dropout dropout; /* of the weights */
 };
 
-/* The name of what the descriptor asks for and the cores do not have, or NULL. */
+/* The name of what the descriptor asks for and the cores do not have, or NULL: they have it all. */
 const char *scores_refused(const struct scores *scores);
 
-/* Makes -inf of the scores x (S) of keys that one query does not see. i: the query's row within sequence b. */
-void scores_hide(real *x, const struct scores *scores, int b, int i);
-/* Keys that query i of sequence b may see, counted from key 0: those beyond are hidden. */
-int scores_visible(const struct scores *scores, int b, int i);
-/* The same for the one that sees most of the queries from `first` on. */
-int scores_visible_to_any(const struct scores *scores, int b, int first, int queries);
+/* slope (heads): 2^(-8 (h + 1) / heads) for a power of two; for other numbers those of the power of two below, then
+ * every second one of the power above. */
+void alibi_slopes(real *slope, int heads);
+
+/* Whether soft cap or bias change scores, and whether backward has to know. Who asks first pays nothing otherwise. */
+bool scores_adjusted(const struct scores *scores);
+bool scores_adjusted_backward(const struct scores *scores);
+/* x (keys), of query i of sequence b and head h on keys from `key` on: s = scale * q . k gets its soft cap and bias.
+ * dcap (keys), unless NULL: the derivative of the cap, which backward takes; nothing without one. */
+void scores_adjust(real *x, real *dcap, const struct scores *scores, int b, int h, int i, int key, int keys);
+/* dx (keys): from the gradient of what scores_adjust gives to that of q . k; the table's is added to. */
+void scores_adjust_backward(real *dx, const real *dcap, const struct scores *scores, int b, int h, int i, int key,
+                            int keys);
+/* The same for tiles as in scores_hide_tile; dcap is laid out as x is. */
+void scores_adjust_tile(real *x, real *dcap, int ld, const struct scores *scores, int b, int h, int first, int queries,
+                        int key, int keys);
+void scores_adjust_tile_backward(real *dx, const real *dcap, int ld, const struct scores *scores, int b, int h,
+                                 int first, int queries, int key, int keys);
+
+/* Makes -inf of those scores x (keys), from `key` on, whose keys one query does not see. i: the query's row within
+ * sequence b. */
+void scores_hide(real *x, const struct scores *scores, int b, int i, int key, int keys);
+/* Keys that query i of sequence b may see: all others are hidden by position. */
+struct key_range scores_visible(const struct scores *scores, int b, int i);
+/* The same for all of the queries from `first` on, and a few keys more: the first is a multiple of KEY_BLOCK. */
+struct key_range scores_visible_to_any(const struct scores *scores, int b, int first, int queries);
 
 /* A tile (keys, queries), rows ld apart and queries rounded up to LANES, of queries from `first` and keys from `key`
  * on. Hides what scores_hide hides. */
@@ -191,7 +237,8 @@ struct attention_core {
 extern const struct attention_core attention_explicit, attention_fused;
 const ch_variant *attention_core_row(size_t i);
 
-/* x (T, S) = scale * q . k of one sequence and head, nothing hidden: what a person wants to see of raw scores. */
+/* x (T, S): the scores of one sequence and head with their soft cap and bias, nothing hidden: what a person wants to
+ * see of them. */
 void attention_scores(real *x, const struct scores *scores, int b, int h, const real *q, int ldq, const real *k,
                       int ldk);
 /* dp (T, S): the gradient of the weights of one sequence and head before dropout, those of hidden keys, too, which are

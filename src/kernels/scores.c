@@ -2,11 +2,10 @@
 #include "kernels/kernels.h"
 #include "base/vector.h"
 
+#include <stdlib.h>
+
 const char *scores_refused(const struct scores *scores) {
-    if (scores->window) return "a sliding window";
-    if (scores->soft_cap != 0) return "a soft-cap on scores";
-    if (scores->bias == SCORE_BIAS_ALIBI) return "an ALiBi bias";
-    if (scores->bias == SCORE_BIAS_BUCKETS) return "a relative-position bias";
+    (void)scores;
     return NULL;
 }
 
@@ -14,19 +13,31 @@ static int query_position(const struct scores *scores, int b, int i) {
     return scores->query->position[scores->query->offset[b] + i];
 }
 
-int scores_visible(const struct scores *scores, int b, int i) {
-    int keys = scores->key->length[b];
-    if (!scores->causal) return keys;
-    int until = query_position(scores, b, i) + 1;
-    return until < keys ? until : keys;
+/* Keys that queries at positions from `least` to `most` may see. */
+static struct key_range visible_between(const struct scores *scores, int b, int least, int most) {
+    int keys = scores->key->length[b], window = scores->window;
+    int ahead = scores->causal ? 1 : window > 0 ? window : keys; /* `most` sees keys below most + ahead */
+    struct key_range range = {0, ahead < keys - most ? most + ahead : keys};
+    if (window > 0 && least - window >= 0) range.from = least - window + 1;
+    return range.from < range.to ? range : (struct key_range){0, 0};
 }
 
-int scores_visible_to_any(const struct scores *scores, int b, int first, int queries) {
+struct key_range scores_visible(const struct scores *scores, int b, int i) {
+    int position = query_position(scores, b, i);
+    return visible_between(scores, b, position, position);
+}
+
+struct key_range scores_visible_to_any(const struct scores *scores, int b, int first, int queries) {
     const int *position = scores->query->position + scores->query->offset[b] + first;
-    int keys = scores->key->length[b], last = -1;
-    if (!scores->causal) return keys;
-    for (int i = 0; i < queries; i++) last = position[i] > last ? position[i] : last;
-    return last + 1 < keys ? last + 1 : keys;
+    if (!scores->causal && scores->window == 0) return (struct key_range){0, scores->key->length[b]};
+    int least = position[0], most = position[0];
+    for (int i = 1; i < queries; i++) {
+        least = position[i] < least ? position[i] : least;
+        most = position[i] > most ? position[i] : most;
+    }
+    struct key_range range = visible_between(scores, b, least, most);
+    range.from = range.from / KEY_BLOCK * KEY_BLOCK;
+    return range;
 }
 
 static bool cuts(const struct knockout *cut, int b, int position) {
@@ -44,10 +55,11 @@ static void hide_cut(real *x, size_t step, const struct scores *scores, int b, i
     }
 }
 
-void scores_hide(real *x, const struct scores *scores, int b, int i) {
-    int keys = scores->key->length[b];
-    for (int j = scores_visible(scores, b, i); j < keys; j++) x[j] = -RC(INFINITY);
-    hide_cut(x, 1, scores, b, i, 0, keys);
+void scores_hide(real *x, const struct scores *scores, int b, int i, int key, int keys) {
+    struct key_range seen = scores_visible(scores, b, i);
+    for (int j = key; j < key + keys && j < seen.from; j++) x[j - key] = -RC(INFINITY);
+    for (int j = seen.to > key ? seen.to : key; j < key + keys; j++) x[j - key] = -RC(INFINITY);
+    hide_cut(x, 1, scores, b, i, key, keys);
 }
 
 /* x (keys, columns), rows ld apart, = -inf where a key, from `key` on, stands behind its column's position. */
@@ -70,9 +82,38 @@ static void hide_causal(real *x, int ld, const int *position, int queries, int k
     hide_behind(x + whole, ld, key, keys, LANES, rest);
 }
 
+/* x (keys from..to - 1 of those from `key` on, LANES) = -inf where a key is not within the window, before or behind. */
+VECTORISED static void hide_strip(real *restrict x, int ld, int key, struct key_range some, int window,
+                                  const int *restrict position) {
+    for (int j = some.from; j < some.to; j++) {
+        real *row = x + (size_t)(j - key) * (size_t)ld;
+        for (int l = 0; l < LANES; l++) row[l] = abs(position[l] - j) < window ? row[l] : -RC(INFINITY);
+    }
+}
+
+/* Keys that some of a strip's queries do not see for the window: far behind them, then far ahead. */
+static void hide_window(real *x, int ld, const struct scores *scores, const int *position, int queries, int key,
+                        int keys) {
+    int lanes[LANES], window = scores->window, end = key + keys;
+    for (int strip = 0; strip < queries; strip += LANES) {
+        int least = position[strip], most = least;
+        for (int l = 0; l < LANES; l++) {
+            lanes[l] = position[strip + l < queries ? strip + l : queries - 1];
+            least = lanes[l] < least ? lanes[l] : least;
+            most = lanes[l] > most ? lanes[l] : most;
+        }
+        struct key_range behind = {key, most - window + 1 < end ? most - window + 1 : end};
+        struct key_range ahead = {end - least > window ? least + window : end, end};
+        ahead.from = ahead.from > key ? ahead.from : key;
+        hide_strip(x + strip, ld, key, behind, window, lanes);
+        if (!scores->causal) hide_strip(x + strip, ld, key, ahead, window, lanes); /* else they are hidden already */
+    }
+}
+
 void scores_hide_tile(real *x, int ld, const struct scores *scores, int b, int first, int queries, int key, int keys) {
     const int *position = scores->query->position + scores->query->offset[b] + first;
     if (scores->causal) hide_causal(x, ld, position, queries, key, keys);
+    if (scores->window > 0) hide_window(x, ld, scores, position, queries, key, keys);
     for (int i = 0; scores->knockout_count && i < queries; i++)
         hide_cut(x + i, (size_t)ld, scores, b, first + i, key, keys);
 }
@@ -123,6 +164,7 @@ void attention_scores(real *x, const struct scores *scores, int b, int h, const 
             for (int d = 0; d < d_head; d++) sum += query[d] * key[d];
             x[(size_t)i * (size_t)keys + (size_t)j] = scores->scale * sum;
         }
+        if (scores_adjusted(scores)) scores_adjust(x + (size_t)i * (size_t)keys, NULL, scores, b, h, i, 0, keys);
     }
 }
 
@@ -164,7 +206,7 @@ void attention_scores_gradient(real *dp, real *scratch, const struct scores *sco
         const real *p_i = p + (size_t)i * (size_t)keys;
         for (int j = 0; j < keys; j++) mean += p_i[j] * dp_i[j];
         for (int j = 0; j < keys; j++) scratch[j] = 0;
-        scores_hide(scratch, scores, b, i);
+        scores_hide(scratch, scores, b, i, 0, keys);
         for (int j = 0; j < keys; j++) dp_i[j] = scratch[j] < 0 ? 0 : p_i[j] * (dp_i[j] - mean);
     }
 }
