@@ -121,8 +121,11 @@ static void expect_map(struct forecast *f, const char *layer, const char *name, 
     }
 }
 
+/* Feed-forwards that show more than what their activation gives: the two products before it. */
+static const char *const gated[] = {"swiglu", "geglu"};
+
 /* The parts of a block, in the order of computation. */
-enum kind { ATTENTION, ROWS };
+enum kind { ATTENTION, FEED_FORWARD, ROWS };
 struct part {
     const char *layer, *site; /* behind "enc.0." or "dec.0." */
     enum kind kind;
@@ -135,8 +138,7 @@ struct part {
 static const struct part encoder_part[] = {
     {.layer = "attn", .kind = ATTENTION, .side = SOURCE, .keys = SOURCE, .which = CONFIG_ENCODER_SELF},
     {.layer = "n1", .site = "out", .kind = ROWS, .side = SOURCE, .width = MODEL},
-    {.layer = "ff", .site = "hidden", .kind = ROWS, .side = SOURCE, .width = HIDDEN},
-    {.layer = "ff", .site = "out", .kind = ROWS, .side = SOURCE, .width = MODEL},
+    {.layer = "ff", .kind = FEED_FORWARD, .side = SOURCE},
     {.layer = "n2", .site = "out", .kind = ROWS, .side = SOURCE, .width = MODEL},
 };
 static const struct part decoder_part[] = {
@@ -144,8 +146,7 @@ static const struct part decoder_part[] = {
     {.layer = "n1", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
     {.layer = "cross_attn", .kind = ATTENTION, .side = TARGET, .keys = SOURCE, .which = CONFIG_DECODER_CROSS},
     {.layer = "n2", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
-    {.layer = "ff", .site = "hidden", .kind = ROWS, .side = TARGET, .width = HIDDEN},
-    {.layer = "ff", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
+    {.layer = "ff", .kind = FEED_FORWARD, .side = TARGET},
     {.layer = "n3", .site = "out", .kind = ROWS, .side = TARGET, .width = MODEL},
 };
 
@@ -160,6 +161,16 @@ static void expect_attention(struct forecast *f, const char *layer, const struct
     expect_rows(f, layer, "out", part->side, MODEL, shape);
 }
 
+static void expect_feed_forward(struct forecast *f, const char *layer, const struct part *part) {
+    for (size_t i = 0; i < sizeof gated / sizeof *gated; i++) {
+        if (strcmp(gated[i], f->config->ffn->variant.name) != 0) continue;
+        expect_rows(f, layer, "gate", part->side, HIDDEN, NULL);
+        expect_rows(f, layer, "up", part->side, HIDDEN, NULL);
+    }
+    expect_rows(f, layer, "hidden", part->side, HIDDEN, NULL);
+    expect_rows(f, layer, "out", part->side, MODEL, NULL);
+}
+
 static void expect_blocks(struct forecast *f, const char *prefix, const struct part *part, size_t parts) {
     for (int number = 0; number < f->config->layers; number++)
         for (size_t p = 0; p < parts; p++) {
@@ -167,6 +178,8 @@ static void expect_blocks(struct forecast *f, const char *prefix, const struct p
             snprintf(layer, sizeof layer, "%s.%d.%s", prefix, number, part[p].layer);
             if (part[p].kind == ATTENTION)
                 expect_attention(f, layer, &part[p], number);
+            else if (part[p].kind == FEED_FORWARD)
+                expect_feed_forward(f, layer, &part[p]);
             else
                 expect_rows(f, layer, part[p].site, part[p].side, part[p].width, NULL);
         }
