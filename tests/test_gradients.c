@@ -450,9 +450,9 @@ static void model_back(struct subject *s) {
 }
 
 /* Two layers of each; the attentions have shapes of their own, one of them heads that share keys and values. */
-static struct ch_model *small_model(void) {
+static struct ch_model *small_model(const struct position_variant *position) {
     struct config config = {.norm = &norm_layernorm,
-                            .position = &position_sinusoidal,
+                            .position = position,
                             .ffn = &ffn_relu,
                             .d_model = WIDTH,
                             .d_ff = HIDDEN,
@@ -469,25 +469,30 @@ static struct ch_model *small_model(void) {
     return model;
 }
 
+static void check_model(size_t core, const struct position_variant *position) {
+    struct subject *s = subject_new();
+    struct model_case c = {.model = small_model(position)};
+    subject_start(s, 0.2, "encoder-decoder, core %s, position %s", attention_core_row(core)->name,
+                  position->variant.name);
+    s->pass.core = (const struct attention_core *)attention_core_row(core);
+    assert_true(encoder_decoder_saved_new(&c.saved, &c.model->net));
+    subject_borrow(s, &c.model->params);
+    s->batch = &batch.view;
+    s->memory = &memory_batch.view;
+    s->layer = &c;
+    s->loss = model_loss;
+    s->backward = model_back;
+    for (uint64_t direction = 1; direction <= 5; direction++) subject_check_direction(s, direction);
+    finish(s);
+    encoder_decoder_saved_free(&c.saved);
+    ch_model_free(c.model);
+}
+
 static void whole_model(void **state) {
     (void)state;
-    for (size_t core = 0; attention_core_row(core); core++) {
-        struct subject *s = subject_new();
-        struct model_case c = {.model = small_model()};
-        subject_start(s, 0.2, "encoder-decoder, core %s", attention_core_row(core)->name);
-        s->pass.core = (const struct attention_core *)attention_core_row(core);
-        assert_true(encoder_decoder_saved_new(&c.saved, &c.model->net));
-        subject_borrow(s, &c.model->params);
-        s->batch = &batch.view;
-        s->memory = &memory_batch.view;
-        s->layer = &c;
-        s->loss = model_loss;
-        s->backward = model_back;
-        for (uint64_t direction = 1; direction <= 5; direction++) subject_check_direction(s, direction);
-        finish(s);
-        encoder_decoder_saved_free(&c.saved);
-        ch_model_free(c.model);
-    }
+    for (size_t core = 0; attention_core_row(core); core++) check_model(core, &position_sinusoidal);
+    /* one that is learned gets its gradient from the source and from the target */
+    for (size_t i = 1; position_row(i); i++) check_model(0, (const struct position_variant *)position_row(i));
 }
 
 int main(void) {
