@@ -277,6 +277,66 @@ static void drawn_as_meant(void **state) {
     }
 }
 
+/* ---- what a summary says of a part ---- */
+
+static int64_t evaluate_sum(const char **at);
+
+/* A number, or a sum in brackets. */
+static int64_t evaluate_factor(const char **at) {
+    char *end;
+    if (**at != '(') {
+        int64_t number = strtoll(*at, &end, 10);
+        *at = end;
+        return number;
+    }
+    ++*at;
+    int64_t sum = evaluate_sum(at);
+    assert_true(*(*at)++ == ')');
+    return sum;
+}
+
+static int64_t evaluate_sum(const char **at) {
+    int64_t sum = 0;
+    for (;; *at += strlen(" + ")) {
+        int64_t product = evaluate_factor(at);
+        while (strncmp(*at, " x ", 3) == 0) {
+            *at += 3;
+            product *= evaluate_factor(at);
+        }
+        sum += product;
+        if (strncmp(*at, " + ", 3) != 0) return sum;
+    }
+}
+
+static void check_summary(const ch_recipe *recipe) {
+    ch_summary *summary;
+    ch_error error;
+    const ch_summary_part *part;
+    int64_t total = 0;
+    check_ok(ch_summary_new(recipe, &summary, &error), &error);
+    size_t count = ch_summary_parts(summary, &part);
+    for (size_t p = 0; p < count; p++) {
+        const char *at = part[p].arithmetic;
+        if (evaluate_sum(&at) != part[p].parameters || *at)
+            fail_msg("%s: '%s' is not %lld", part[p].part, part[p].arithmetic, (long long)part[p].parameters);
+        if (part[p].counted) total += part[p].parameters;
+    }
+    assert_true(total == ch_summary_total(summary));
+    ch_summary_free(summary);
+}
+
+/* What is written comes out as what is counted, and the parts are the whole. */
+static void summaries_add_up(void **state) {
+    (void)state;
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        ch_recipe *recipe = recipe_of("d-model", "12", "heads", "3", "d-ff", "35", "layers", "3", NULL);
+        more = set_part(recipe, i);
+        check_summary(recipe);
+        ch_recipe_free(recipe);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(norms),
@@ -285,6 +345,7 @@ int main(void) {
         cmocka_unit_test(drawn_as_by_torch),
         cmocka_unit_test(nothing_was_left_out),
         cmocka_unit_test(drawn_as_meant),
+        cmocka_unit_test(summaries_add_up),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
