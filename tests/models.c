@@ -26,6 +26,38 @@ void set_option(ch_recipe *recipe, const char *option, const char *value) {
     check_ok(ch_recipe_set(recipe, option, value, &error), &error);
 }
 
+static const char *const part_families[] = {"norm", "norm-placement", "position", "ffn", "init"};
+enum { PART_FAMILIES = sizeof part_families / sizeof *part_families };
+
+/* Options that are numbers. */
+static const char *const part_numbers[][2] = {{"kv-heads", "1"}, {"d-head", "8"}};
+enum { PART_NUMBERS = sizeof part_numbers / sizeof *part_numbers };
+
+static const char *set_modern(ch_recipe *recipe) {
+    set_option(recipe, "norm", "rmsnorm");
+    set_option(recipe, "norm-placement", "pre");
+    set_option(recipe, "kv-heads", "1");
+    set_option(recipe, "position", "learned");
+    set_option(recipe, "ffn", "swiglu");
+    set_option(recipe, "init", "normal");
+    return "all of them";
+}
+
+const char *set_part(ch_recipe *recipe, size_t i) {
+    for (size_t f = 0; f < PART_FAMILIES; f++)
+        for (size_t v = 0; ch_family_variant(part_families[f], v); v++, i--) {
+            const ch_variant *variant = ch_family_variant(part_families[f], v);
+            if (i > 0) continue;
+            set_option(recipe, part_families[f], variant->name);
+            return variant->name;
+        }
+    if (i < PART_NUMBERS) {
+        set_option(recipe, part_numbers[i][0], part_numbers[i][1]);
+        return part_numbers[i][0];
+    }
+    return i == PART_NUMBERS ? set_modern(recipe) : NULL;
+}
+
 void check_ok(ch_status status, const ch_error *error) {
     if (status != CH_OK) fail_msg("status %d: %s", (int)status, error->message);
 }

@@ -33,6 +33,10 @@
 ch_recipe *recipe_of(const char *option, ...) __attribute__((sentinel));
 void set_option(ch_recipe *recipe, const char *option, const char *value);
 
+/* Walks the parts of a model: sets row i of the families norm, position, ffn and init, counted through, and gives its
+ * name; behind them sets several at once. NULL past that. */
+const char *set_part(ch_recipe *recipe, size_t i);
+
 /* Fails the test with the sentence unless the status is CH_OK. */
 void check_ok(ch_status status, const ch_error *error);
 /* Fails the test unless the status is the expected one and its sentence holds each part; ends with NULL. */

@@ -167,6 +167,24 @@ static void shapes(void **state) {
     ch_recipe_free(recipe);
 }
 
+/* What is looked at is what each part shows; a feed-forward with a gate shows two more. */
+static void every_part(void **state) {
+    (void)state;
+    static const char *const quick[] = {"shapes", "initial-loss", "masking"};
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        ch_recipe *recipe = small_recipe();
+        more = set_part(recipe, i);
+        for (size_t stage = 0; more && stage < 3; stage++) {
+            passes(recipe, NULL, quick[stage], "");
+            bool gated = strstr(ch_recipe_get(recipe, "ffn"), "glu");
+            bool pre = strcmp(ch_recipe_get(recipe, "norm-placement"), "pre") == 0; /* five sums and two norms more */
+            if (stage == 0) assert_int_equal(watched->details, 4 + 11 + 19 + (gated ? 4 : 0) + (pre ? 7 : 0));
+        }
+        ch_recipe_free(recipe);
+    }
+}
+
 /* ---- initial loss --------------------------------------------------------------------------------- */
 
 static void scale(struct ch_model *model, const char *name, double factor) {
@@ -377,6 +395,7 @@ int main(void) {
         cmocka_unit_test(table),
         cmocka_unit_test(data),
         cmocka_unit_test(shapes),
+        cmocka_unit_test(every_part),
         cmocka_unit_test(initial_loss),
         cmocka_unit_test(initial_loss_of_models),
         cmocka_unit_test(masking),

@@ -535,6 +535,13 @@ static void other_bad_input(void **state) {
     check_sentence(ch_figure_positions(recipe, &figure, &error), CH_USAGE, &error, "d-model: expected an even number",
                    NULL);
     assert_null(figure);
+    static const char *const tables[] = {"learned", "none"};
+    for (size_t i = 0; i < 2; i++) {
+        set_option(recipe, "position", tables[i]);
+        check_sentence(ch_figure_positions(recipe, &figure, &error), CH_USAGE, &error, tables[i], "no table", NULL);
+        assert_null(figure);
+    }
+    set_option(recipe, "position", "sinusoidal");
     set_option(recipe, "d-model", "1000000");
     set_option(recipe, "max-positions", "10000000");
     check_sentence(ch_figure_positions(recipe, &figure, &error), CH_NO_MEMORY, &error, "GiB", NULL);

@@ -497,10 +497,10 @@ static void model_back(struct subject *s) {
 }
 
 /* Two layers of each; the attentions have shapes of their own, one of them heads that share keys and values. */
-static struct ch_model *small_model(const struct norm_placement *placement) {
+static struct ch_model *small_model(const struct norm_placement *placement, const struct position_variant *position) {
     struct config config = {.norm = &norm_layernorm,
                             .placement = placement,
-                            .position = &position_sinusoidal,
+                            .position = position,
                             .ffn = &ffn_relu,
                             .d_model = WIDTH,
                             .d_ff = HIDDEN,
@@ -517,10 +517,12 @@ static struct ch_model *small_model(const struct norm_placement *placement) {
     return model;
 }
 
-static void check_model(const struct attention_core *core, const struct norm_placement *placement) {
+static void check_model(const struct attention_core *core, const struct norm_placement *placement,
+                        const struct position_variant *position) {
     struct subject *s = subject_new();
-    struct model_case c = {.model = small_model(placement)};
-    subject_start(s, 0.2, "encoder-decoder, core %s, norms %s", core->variant.name, placement->variant.name);
+    struct model_case c = {.model = small_model(placement, position)};
+    subject_start(s, 0.2, "encoder-decoder, core %s, norms %s, position %s", core->variant.name,
+                  placement->variant.name, position->variant.name);
     s->pass.core = core;
     assert_true(encoder_decoder_saved_new(&c.saved, &c.model->net));
     subject_borrow(s, &c.model->params);
@@ -540,7 +542,10 @@ static void whole_model(void **state) {
     for (size_t core = 0; attention_core_row(core); core++)
         for (size_t p = 0; norm_placement_row(p); p++)
             check_model((const struct attention_core *)attention_core_row(core),
-                        (const struct norm_placement *)norm_placement_row(p));
+                        (const struct norm_placement *)norm_placement_row(p), &position_sinusoidal);
+    /* one that is learned gets its gradient from the source and from the target */
+    for (size_t i = 1; position_row(i); i++)
+        check_model(&attention_fused, &norm_post, (const struct position_variant *)position_row(i));
 }
 
 int main(void) {

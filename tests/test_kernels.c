@@ -181,6 +181,122 @@ static void layer_norm_of_equal_elements(void **state) {
     for (int c = 0; c < CHANNELS; c++) assert_true(isnan(y[c]));
 }
 
+/* RMS norm is layer norm of a row and its negative, side by side: their mean is 0. */
+static void rms_norm(void **state) {
+    (void)state;
+    for (int channels = 1; channels <= LONGEST / 2; channels++) {
+        real x[LONGEST], y[LONGEST], w[LONGEST], zero[LONGEST] = {0}, expected[LONGEST], mean, rstd, again;
+        fill_random(x, (size_t)channels, (uint64_t)channels, 2);
+        fill_random(w, (size_t)channels, 2, 2);
+        for (int c = 0; c < channels; c++) {
+            x[channels + c] = -x[c];
+            w[channels + c] = w[c];
+        }
+        layernorm_forward(expected, &mean, &rstd, x, w, zero, RC(epsilon), 1, 2 * channels);
+        rmsnorm_forward(y, &again, x, w, RC(epsilon), 1, channels);
+        check_close("rms norm", y, expected, (size_t)channels, 1e-6);
+        check_close("rstd", &again, &rstd, 1, 1e-6);
+    }
+}
+
+/* ---- activations ---- */
+
+static long double normal_below(long double x) {
+    return erfcl(-x / sqrtl(2)) / 2;
+}
+
+static long double exact_gelu(long double x) {
+    return x * normal_below(x);
+}
+
+static long double exact_gelu_slope(long double x) {
+    return normal_below(x) + x * expl(-x * x / 2) / sqrtl(2 * 3.14159265358979323846L);
+}
+
+static long double exact_gelu_tanh(long double x) {
+    return x / 2 * (1 + tanhl(sqrtl(2 / 3.14159265358979323846L) * (x + 0.044715L * x * x * x)));
+}
+
+static long double exact_gelu_tanh_slope(long double x) {
+    long double root = sqrtl(2 / 3.14159265358979323846L), t = tanhl(root * (x + 0.044715L * x * x * x));
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * root * (1 + 3 * 0.044715L * x * x);
+}
+
+static long double exact_silu(long double x) {
+    return x / (1 + expl(-x));
+}
+
+static long double exact_silu_slope(long double x) {
+    long double s = 1 / (1 + expl(-x));
+    return s + x * s * (1 - s);
+}
+
+static const struct {
+    const char *name;
+    void (*forward)(real *y, const real *x, size_t count);
+    void (*backward)(real *dx, const real *dy, const real *x, size_t count);
+    long double (*exact)(long double x), (*slope)(long double x);
+} activations[] = {
+    {"gelu", gelu_forward, gelu_backward, exact_gelu, exact_gelu_slope},
+    {"gelu-tanh", gelu_tanh_forward, gelu_tanh_backward, exact_gelu_tanh, exact_gelu_tanh_slope},
+    {"silu", silu_forward, silu_backward, exact_silu, exact_silu_slope},
+};
+enum { ACTIVATIONS = sizeof activations / sizeof *activations, POINTS = 30001 };
+
+/* About a dozen roundings each, and what the polynomial of the normal tail leaves is two more. */
+static void check_points(const char *name, const real *found, const real *x, long double (*exact)(long double)) {
+    double worst = 0;
+    for (int i = 0; i < POINTS; i++) {
+        long double expected = exact((long double)x[i]);
+        double allowed = 14 * half_epsilon * fmax(1, fabs((double)expected));
+        double error = fabs((double)((long double)found[i] - expected));
+        if (!(error <= allowed)) fail_msg("%s of %.9g is off by %g", name, (double)x[i], error);
+        worst = fmax(worst, error / allowed);
+    }
+    print_message("             %s: worst %.3f of what is allowed\n", name, worst);
+}
+
+static void activations_are_exact(void **state) {
+    (void)state;
+    static real x[POINTS], y[POINTS], one[POINTS];
+    for (int i = 0; i < POINTS; i++) {
+        x[i] = RC((i - POINTS / 2) / 1000.0);
+        one[i] = 1;
+    }
+    for (int a = 0; a < ACTIVATIONS; a++) {
+        activations[a].forward(y, x, POINTS);
+        check_points(activations[a].name, y, x, activations[a].exact);
+        activations[a].backward(y, one, x, POINTS);
+        check_points("its derivative", y, x, activations[a].slope);
+    }
+}
+
+/* In place, at every length, at the ends and with NaN. */
+static void activations_anywhere(void **state) {
+    (void)state;
+    for (int a = 0; a < ACTIVATIONS; a++) {
+        real x[50], y[50], dx[50], dy[50], copy[50];
+        for (size_t n = 0; n <= 50; n++) {
+            fill_random(x, 50, 7, 4);
+            fill_random(dy, 50, 8, 1);
+            activations[a].forward(y, x, 50);
+            activations[a].backward(dx, dy, x, 50);
+            memcpy(copy, x, sizeof copy);
+            activations[a].forward(copy, copy, n);
+            check_same(activations[a].name, copy, y, n);
+            check_same("what lies behind", copy + n, x + n, 50 - n);
+            activations[a].backward(dy, dy, x, n);
+            check_same("in place", dy, dx, n);
+        }
+        const real far[] = {RC(1e10), -RC(1e10), 0, RC(NAN)};
+        activations[a].forward(y, far, 4);
+        assert_true(y[0] == far[0] && y[1] == 0 && y[2] == 0 && isnan(y[3]));
+        for (int i = 0; i < 4; i++) dy[i] = 1;
+        activations[a].backward(dx, dy, far, 4);
+        assert_true(dx[0] == 1 && dx[1] == 0 && dx[2] == RC(0.5) && isnan(dx[3]));
+    }
+}
+
 /* ---- optimiser ---- */
 
 enum { WEIGHTS = 67, STEPS = 50 };
@@ -247,6 +363,9 @@ int main(void) {
         cmocka_unit_test(biases),
         cmocka_unit_test(additions_and_clearing),
         cmocka_unit_test(relu),
+        cmocka_unit_test(rms_norm),
+        cmocka_unit_test(activations_are_exact),
+        cmocka_unit_test(activations_anywhere),
         cmocka_unit_test(embeddings),
         cmocka_unit_test(positions),
         cmocka_unit_test(layer_norm),

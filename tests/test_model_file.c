@@ -353,8 +353,8 @@ static void configs_that_name_the_unknown(void **state) {
     check_config("\"schema\":1", "\"schema\":2", "'schema'", "expected 1, found 2");
     check_config("\"schema\":1,", "", "'schema'", "");
     check_config("\"d_model\":8", "\"d_model\":8,\"rotary\":true", "'rotary'", "does not know");
-    check_config("\"norm\":\"layernorm\"", "\"norm\":\"rmsnorm\"", "unknown norm 'rmsnorm'", "have layernorm");
-    check_config("\"ffn\":\"relu\"", "\"ffn\":\"swiglu\"", "unknown ffn 'swiglu'", "have relu");
+    check_config("\"norm\":\"layernorm\"", "\"norm\":\"batchnorm\"", "unknown norm 'batchnorm'", "have layernorm");
+    check_config("\"ffn\":\"relu\"", "\"ffn\":\"maxout\"", "unknown ffn 'maxout'", "have relu");
     check_config("\"position\":\"sinusoidal\"", "\"position\":\"rope\"", "unknown position 'rope'", "sinusoidal");
     check_config("\"norm_placement\":\"post\"", "\"norm_placement\":\"between\"", "unknown norm_placement 'between'",
                  "have post, pre");

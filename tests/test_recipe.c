@@ -157,7 +157,8 @@ static void names_are_suggested(void **state) {
                    "unknown task 'revrse'; have reverse, copy", "did you mean 'reverse'", NULL);
     check_sentence(ch_recipe_set(recipe, "attention", "flash", &error), CH_USAGE, &error,
                    "unknown attention 'flash'; have fused, explicit", NULL);
-    check_sentence(ch_recipe_set(recipe, "norm", "rmsnorm", &error), CH_USAGE, &error, "have layernorm", NULL);
+    check_sentence(ch_recipe_set(recipe, "norm", "batchnorm", &error), CH_USAGE, &error, "have layernorm, rmsnorm",
+                   NULL);
     check_sentence(ch_recipe_set(recipe, "rng", "Torch", &error), CH_USAGE, &error, "did you mean 'torch'", NULL);
     char value[200];
     memset(value, '1', 199);

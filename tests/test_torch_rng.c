@@ -101,6 +101,36 @@ static void position_after_normal(void **state) {
     }
 }
 
+/* One call after another: what one of them kept comes out in a later one. */
+static void normal_values(void **state) {
+    (void)state;
+    for (size_t row = 0; row < COUNT(normal_value_golden); row++) {
+        struct torch_rng rng = seeded(9);
+        real drawn[UNIFORMS];
+        double spare = 0;
+        size_t count = 0;
+        for (size_t call = 0; call < COUNT(normal_calls); call++) {
+            torch_rng_normal(&rng, &spare, drawn + count, normal_calls[call], normal_value_golden[row].deviation);
+            count += (size_t)normal_calls[call];
+        }
+        assert_reals(drawn, count, normal_value_golden[row].first, normal_value_golden[row].hash);
+        assert_int_equal(torch_rng_u32(&rng), normal_value_golden[row].after);
+    }
+}
+
+/* Skipping takes the same draws. */
+static void normals_can_be_skipped(void **state) {
+    (void)state;
+    for (int n = 0; n < 50; n++) {
+        struct torch_rng drawn = seeded(4), skipped = seeded(4);
+        real number[50];
+        double spare = 0;
+        torch_rng_normal(&drawn, &spare, number, n, 1);
+        torch_rng_skip_normal(&skipped, n);
+        assert_memory_equal(&drawn, &skipped, sizeof drawn);
+    }
+}
+
 static void linear_and_xavier(void **state) {
     (void)state;
     enum { OUT = 13, IN = 64 };
@@ -152,6 +182,8 @@ int main(void) {
         cmocka_unit_test(bernoulli),
         cmocka_unit_test(bernoulli_at_the_ends),
         cmocka_unit_test(position_after_normal),
+        cmocka_unit_test(normal_values),
+        cmocka_unit_test(normals_can_be_skipped),
         cmocka_unit_test(linear_and_xavier),
         cmocka_unit_test(copy_goes_on_alike),
         cmocka_unit_test(seeding_drops_the_spare),

@@ -175,13 +175,13 @@ static void stop_after(ch_trainer *trainer, int64_t step) {
     ch_trainer_free(trainer);
 }
 
-static void check_stops(const char *rng) {
-    ch_recipe *recipe = run_recipe("rng", rng);
+/* The runs are named after what is different in them. */
+static void check_stops(const char *what, ch_recipe *recipe) {
     char name[32];
-    snprintf(name, sizeof name, "%s-whole", rng);
+    snprintf(name, sizeof name, "%s-whole", what);
     char *whole = whole_run(name, recipe), *stopped;
     for (int64_t step = 1; step < 10; step++) {
-        snprintf(name, sizeof name, "%s-%d", rng, (int)step);
+        snprintf(name, sizeof name, "%s-%d", what, (int)step);
         stopped = strdup(path_in(folder, name));
         stop_after(trainer_of(recipe, stopped), step);
         snprintf(name, sizeof name, "%d\n", (int)step);
@@ -200,8 +200,23 @@ static void check_stops(const char *rng) {
 
 static void stopped_and_resumed_is_uninterrupted(void **state) {
     (void)state;
-    check_stops("philox");
-    check_stops("torch");
+    check_stops("philox", run_recipe("rng", "philox"));
+    check_stops("torch", run_recipe("rng", "torch"));
+}
+
+static void so_with_other_parts(void **state) {
+    (void)state;
+    static const char *const rngs[] = {"philox", "torch"};
+    for (size_t i = 0; i < 2; i++) {
+        ch_recipe *recipe = run_recipe("rng", rngs[i]);
+        set_option(recipe, "norm", "rmsnorm");
+        set_option(recipe, "position", "learned");
+        set_option(recipe, "ffn", "swiglu");
+        set_option(recipe, "init", "normal");
+        char name[32];
+        snprintf(name, sizeof name, "%s-parts", rngs[i]);
+        check_stops(name, recipe);
+    }
 }
 
 /* The pointer to the latest checkpoint is lost, or was never written: the newest one is gone on from. */
@@ -659,6 +674,7 @@ int main(void) {
         cmocka_unit_test(the_best_checkpoint_is_the_result),
         cmocka_unit_test(a_run_without_a_folder),
         cmocka_unit_test(stopped_and_resumed_is_uninterrupted),
+        cmocka_unit_test(so_with_other_parts),
         cmocka_unit_test(a_lost_pointer),
         cmocka_unit_test(stopping_at_the_end),
         cmocka_unit_test(steps_can_be_extended),

@@ -12,6 +12,7 @@ lesson_tiny_model.safetensors a trained model, saved as a user of the lesson's c
 lesson_tiny_model.json        what PyTorch answers with it
 lesson_dump.safetensors       one pass of it (dump_lesson.py): every intermediate, the loss, every gradient
 attention_functions.safetensors  attention as the article writes it: inputs, masks, outputs, weights, gradients
+parts.safetensors             every norm, feed-forward, position and initialisation alone (parts_golden.py)
 torch_rng.h                   numbers of PyTorch's CPU generator
 
 --check compares numbers, not bytes: another processor may sum in another order. torch_rng.h must agree exactly
@@ -33,6 +34,7 @@ from pytorch import torch
 import attention_golden
 import dump_lesson
 import lesson
+import parts_golden
 import safetensors_io
 import torch_rng_golden
 
@@ -215,6 +217,7 @@ def make(folder, tiny_model):
     write_small(folder / "lesson_small_heads.safetensors", kv_heads=1, d_head=6)
     write_step(folder / "lesson_step.json")
     attention_golden.write(folder / "attention_functions.safetensors")
+    parts_golden.write(folder / "parts.safetensors")
     write_tiny_answers(tiny_model, folder / "lesson_tiny_model.json")
     write_dump(tiny_model, folder / "lesson_dump.safetensors")
     torch_rng_golden.write(folder / "torch_rng.h")

@@ -9,6 +9,7 @@ import textwrap
 from pytorch import torch
 
 SEEDS = (0, 1, 12345, 2**40 + 7)
+NORMAL_CALLS = (3, 16, 1, 15, 17, 2, 100, 3, 4000, 1)
 FIRST, LATE = 8, 1244  # a few words from the start, and a few around the second renewal of the state
 
 
@@ -80,6 +81,14 @@ def normal_rows():
         yield f"{{{integers(sizes)}, {words([after()])[1:-1]}}}"
 
 
+def normal_value_rows():
+    """Values, in hashes over all calls: a number that was kept comes out in a later call."""
+    for deviation in (1.0, 0.02):
+        torch.manual_seed(9)
+        drawn = torch.cat([torch.empty(n).normal_(0, deviation) for n in NORMAL_CALLS])
+        yield f"{{{deviation.hex()}, {floats(drawn[:FIRST].tolist())}, {fnv1a(drawn)}, {words([after()])[1:-1]}}}"
+
+
 def init_row():
     torch.manual_seed(3)
     linear = torch.nn.Linear(64, 13)
@@ -105,6 +114,9 @@ def write(path):
         table("int low, high, value[64];", "below_golden", below_rows()),
         table("double p;\n    int value[64];\n    uint32_t after;", "bernoulli_golden", bernoulli_rows()),
         table("int size[3];\n    uint32_t after;", "normal_golden", normal_rows()),
+        f"static const int normal_calls[] = {integers(NORMAL_CALLS)};\n" +
+        table("double deviation;\n    float first[FIRST];\n    uint64_t hash;\n    uint32_t after;",
+              "normal_value_golden", normal_value_rows()),
         "/* nn.Linear(64, 13), then xavier_uniform_ of its weight. */\n" +
         table("float kaiming[FIRST];\n    uint64_t kaiming_hash;\n    float bias[FIRST];\n    uint64_t bias_hash;\n"
               "    float xavier[FIRST];\n    uint64_t xavier_hash;\n    uint32_t after;", "init_golden", [init_row()]),

@@ -103,6 +103,9 @@ static ch_status fill(struct positions_figure *f, const ch_recipe *recipe, ch_er
 ch_status ch_figure_positions(const ch_recipe *recipe, ch_figure **out, ch_error *error) {
     ch_assert(recipe && out);
     *out = NULL;
+    if (!recipe->position->fill)
+        return fail(error, CH_USAGE, "position %s has no table that is fixed before training, which this figure shows",
+                    recipe->position->variant.name);
     ch_status status = recipe_check_width(recipe, error);
     if (status != CH_OK) return status;
     struct positions_figure *f = mem_new(1, sizeof *f);

@@ -41,6 +41,19 @@ __attribute__((format(printf, 5, 6))) static void add_part(struct ch_summary *s,
     s->parts++;
 }
 
+/* The sum of sizes of the rows whose names start with `prefix`: "64 x 256 + 256", a matrix as inputs times outputs. */
+static void write_sum(char out[ARITHMETIC], const struct params *params, const char *prefix) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < params->count && used < ARITHMETIC; i++) {
+        const struct param *row = &params->row[i];
+        if (strncmp(row->name, prefix, strlen(prefix)) != 0) continue;
+        if (used) used += (size_t)snprintf(out + used, ARITHMETIC - used, " + ");
+        for (int d = row->rank - 1; d >= 0 && used < ARITHMETIC; d--)
+            used += (size_t)snprintf(out + used, ARITHMETIC - used, "%lld%s", (long long)row->shape[d], d ? " x " : "");
+    }
+}
+
 /* Where every attention has the plain shape, the arithmetic can be written in D alone. */
 static bool is_plain(const struct config *config) {
     for (int i = 0; i < CONFIG_ATTENTIONS * config->layers; i++) {
@@ -71,13 +84,17 @@ static void add_layers(struct ch_summary *s, const struct ch_model *model, const
 
 static void add_parts(struct ch_summary *s, const struct ch_model *model) {
     const struct params *params = &model->params;
-    int d = model->config.d_model, f = model->config.d_ff, v = ch_vocab_size(&model->vocab);
+    int d = model->config.d_model, v = ch_vocab_size(&model->vocab);
+    char feed_forward[ARITHMETIC];
+    write_sum(feed_forward, params, "enc.0.ff.");
     bool plain = is_plain(&model->config);
     int64_t attention = count_of(params, "enc.0.attn.", ""), ffn = count_of(params, "enc.0.ff.", "");
     add_part(s, "Two embedding tables", true, count_of(params, "src_emb.", "") + count_of(params, "tgt_emb.", ""),
              "2 x %d x %d", v, d);
+    int64_t positions = count_of(params, "pos.", "");
+    if (positions) add_part(s, "Position table", true, positions, "%d x %d", model->config.max_positions, d);
     if (plain) add_part(s, "Attention block (each)", false, attention, "4 x (%d x %d + %d)", d, d, d);
-    add_part(s, "Feed-forward block (each)", false, ffn, "%d x %d + %d + %d x %d + %d", d, f, f, f, d, d);
+    add_part(s, "Feed-forward block (each)", false, ffn, "%s", feed_forward);
     add_layers(s, model, "Encoder", "enc.", 1, attention, ffn, plain);
     add_layers(s, model, "Decoder", "dec.", 2, attention, ffn, plain);
     int64_t last = count_of(params, "enc_norm.", ""), both = last + count_of(params, "dec_norm.", "");

@@ -48,10 +48,14 @@ uint32_t torch_rng_below(struct torch_rng *rng, uint32_t range) {
     return torch_rng_u32(rng) % range;
 }
 
-bool torch_rng_bernoulli(struct torch_rng *rng, double p) {
+double torch_rng_uniform_double(struct torch_rng *rng) {
     uint64_t high = torch_rng_u32(rng), low = torch_rng_u32(rng);
     uint64_t fraction = (high << 32 | low) & ((UINT64_C(1) << 53) - 1);
-    return (double)fraction * 0x1p-53 < p;
+    return (double)fraction * 0x1p-53;
+}
+
+bool torch_rng_bernoulli(struct torch_rng *rng, double p) {
+    return torch_rng_uniform_double(rng) < p;
 }
 
 static void skip(struct torch_rng *rng, int64_t draws) {

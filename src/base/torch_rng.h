@@ -34,11 +34,16 @@ bool torch_rng_valid(const struct torch_rng *rng);
 uint32_t torch_rng_u32(struct torch_rng *rng);
 /* As uniform_(lo, hi) of a float tensor, whose bounds are doubles and are rounded to float. */
 float torch_rng_uniform_float(struct torch_rng *rng, double lo, double hi);
+/* As the generator's doubles in 0..1, which bernoulli and few normals are made of. */
+double torch_rng_uniform_double(struct torch_rng *rng);
 /* As randint(0, range), range > 0. */
 uint32_t torch_rng_below(struct torch_rng *rng, uint32_t range);
 /* As bernoulli_(p): true with probability p. Dropout draws with p = 1 - rate, and true keeps the element. */
 bool torch_rng_bernoulli(struct torch_rng *rng, double p);
-/* Draws, and drops, what normal_ takes for a contiguous float tensor of n elements. */
+/* As normal_(0, deviation) of a contiguous float tensor of n elements. *spare belongs to rng->spare_normal: the value
+ * of the number that was kept, in a call before this one or now. */
+void torch_rng_normal(struct torch_rng *rng, double *spare, real *out, int64_t n, double deviation);
+/* Draws, and drops, what that takes. */
 void torch_rng_skip_normal(struct torch_rng *rng, int64_t n);
 
 /* What the constructor of nn.Linear(fan_in, fan_out) draws, in this order: weight (fan_out, fan_in), bias (fan_out). */

@@ -121,6 +121,9 @@ static void expect_map(struct forecast *f, const char *layer, const char *name, 
     }
 }
 
+/* Feed-forwards that show more than what their activation gives: the two products before it. */
+static const char *const gated[] = {"swiglu", "geglu"};
+
 /* The sublayers of a block, in the order of computation; each has a norm. */
 enum kind { ATTENTION, FEED_FORWARD };
 struct sublayer {
@@ -169,18 +172,26 @@ static void expect_attention(struct forecast *f, const char *layer, const struct
     expect_rows(f, layer, "out", side, MODEL, shape);
 }
 
+static void expect_feed_forward(struct forecast *f, const char *layer, enum side side) {
+    for (size_t i = 0; i < sizeof gated / sizeof *gated; i++) {
+        if (strcmp(gated[i], f->config->ffn->variant.name) != 0) continue;
+        expect_rows(f, layer, "gate", side, HIDDEN, NULL);
+        expect_rows(f, layer, "up", side, HIDDEN, NULL);
+    }
+    expect_rows(f, layer, "hidden", side, HIDDEN, NULL);
+    expect_rows(f, layer, "out", side, MODEL, NULL);
+}
+
 static void expect_sublayer(struct forecast *f, const struct half *half, const struct sublayer *sublayer, int number) {
     bool pre = f->config->placement->pre;
     char layer[PARAM_NAME], norm[PARAM_NAME];
     snprintf(layer, sizeof layer, "%s.%d.%s", half->prefix, number, sublayer->layer);
     snprintf(norm, sizeof norm, "%s.%d.%s", half->prefix, number, sublayer->norm);
     if (pre) expect_rows(f, norm, "out", half->side, MODEL, NULL);
-    if (sublayer->kind == ATTENTION) {
+    if (sublayer->kind == ATTENTION)
         expect_attention(f, layer, sublayer, half->side, number);
-    } else {
-        expect_rows(f, layer, "hidden", half->side, HIDDEN, NULL);
-        expect_rows(f, layer, "out", half->side, MODEL, NULL);
-    }
+    else
+        expect_feed_forward(f, layer, half->side);
     expect_rows(f, norm, pre ? "sum" : "out", half->side, MODEL, NULL);
 }
 

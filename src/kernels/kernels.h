@@ -86,6 +86,11 @@ void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const rea
 void layernorm_backward(real *dx, real *dw, real *db, const real *dy, const real *x, const real *mean, const real *rstd,
                         const real *w, int rows, int channels);
 
+/* y = x * rstd * w over each row of C, rstd = 1 / sqrt(mean(x^2) + epsilon): (N). Zhang & Sennrich 2019. */
+void rmsnorm_forward(real *y, real *rstd, const real *x, const real *w, real epsilon, int rows, int channels);
+void rmsnorm_backward(real *dx, real *dw, const real *dy, const real *x, const real *rstd, const real *w, int rows,
+                      int channels);
+
 /* y (N, D) = scale * w[token]. w: (V, D). */
 void embedding_forward(real *y, const real *w, const int *token, real scale, int rows, int width);
 /* dw[token] += scale * dy; rows whose token is `frozen` are left out (-1: none). */
@@ -93,6 +98,20 @@ void embedding_backward(real *dw, const real *dy, const int *token, real scale, 
 
 /* y (N, D) += table[position]. table: (positions, D). */
 void position_add(real *y, const real *table, const int *position, int rows, int width);
+
+/* ---- activations: y = f(x), dx = dy * f'(x); dx may be dy, y may be x --------------------------- */
+
+/* x Phi(x), the share of a normal distribution below x: Hendrycks & Gimpel 2016. */
+void gelu_forward(real *y, const real *x, size_t count);
+void gelu_backward(real *dx, const real *dy, const real *x, size_t count);
+/* The same paper's approximation by tanh, which GPT-2 has. */
+void gelu_tanh_forward(real *y, const real *x, size_t count);
+void gelu_tanh_backward(real *dx, const real *dy, const real *x, size_t count);
+/* x sigmoid(x). */
+void silu_forward(real *y, const real *x, size_t count);
+void silu_backward(real *dx, const real *dy, const real *x, size_t count);
+/* y *= x. */
+void multiply_by(real *y, const real *x, size_t count);
 
 /* ---- softmax and loss ---------------------------------------------------------------------------- */
 
@@ -171,9 +190,6 @@ struct scores {
     int knockout_count;
     struct dropout dropout; /* of the weights */
 };
-
-/* The name of what the descriptor asks for and the cores do not have, or NULL: they have it all. */
-const char *scores_refused(const struct scores *scores);
 
 /* slope (heads): 2^(-8 (h + 1) / heads) for a power of two; for other numbers those of the power of two below, then
  * every second one of the power above. */

@@ -4,11 +4,6 @@
 
 #include <stdlib.h>
 
-const char *scores_refused(const struct scores *scores) {
-    (void)scores;
-    return NULL;
-}
-
 static int query_position(const struct scores *scores, int b, int i) {
     return scores->query->position[scores->query->offset[b] + i];
 }

@@ -53,7 +53,6 @@ static struct scores scores_of(const struct pass *pass, const struct attention *
         scores.knockouts = pass->cuts[i].knockouts;
         scores.knockout_count = pass->cuts[i].count;
     }
-    ch_assert(!scores_refused(&scores));
     return scores;
 }
 
@@ -72,7 +71,7 @@ ch_status attention_declare(struct attention *a, struct params *params, const ch
     status = linear_declare(&a->value, params, name, "W_v", width, kv, true, first, error);
     if (status != CH_OK) return status;
     a->joined = linear_joined(first, cross ? 2 * kv : q + 2 * kv);
-    return linear_declare(&a->output, params, name, "W_o", q, width, true, NULL, error);
+    return linear_declare_residual(&a->output, params, name, "W_o", q, width, true, error);
 }
 
 /* ---- projections and cache ---- */

@@ -18,7 +18,7 @@ static real scale_of(const struct embedding *embedding) {
 real *embedding_layer_forward(struct pass *pass, const struct embedding *embedding, const int *token,
                               const struct batch *batch, struct embedding_saved *saved) {
     real *y = pass_take(pass, (size_t)batch->rows, (size_t)embedding->width);
-    *saved = (struct embedding_saved){.token = token};
+    *saved = (struct embedding_saved){.token = token, .batch = batch};
     if (!pass_measures(pass))
         embedding_forward(y, pass_value(pass, embedding->weight), token, scale_of(embedding), batch->rows,
                           embedding->width);
@@ -35,5 +35,7 @@ void embedding_layer_backward(struct pass *pass, const struct embedding *embeddi
     if (pass_measures(pass)) return;
     embedding_backward(pass_grad(pass, embedding->weight), dx, saved->token, scale_of(embedding), embedding->pad, rows,
                        embedding->width);
+    if (embedding->position->variant->backward)
+        embedding->position->variant->backward(pass, embedding->position, dx, saved->batch);
     profile_lap(pass->profile, OPERATION_EMBEDDING);
 }

@@ -15,6 +15,7 @@ struct embedding {
 
 struct embedding_saved {
     const int *token;
+    const struct batch *batch;
     struct dropout_saved dropout;
 };
 

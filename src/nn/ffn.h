@@ -1,4 +1,9 @@
-/* Family ffn: the network applied to every position alike. */
+/*
+ * Family ffn: the network applied to every position alike. A variant is an activation in one of two skeletons:
+ *   two layers   y = dropout(act(x W1t + b1)) W2t + b2          rows "net.0", "net.3", as in the lesson's nn.Sequential
+ *   gated        y = dropout(act(x Gt) * (x Ut)) Dt             rows "gate", "up", "down", without biases
+ * Where the derivative can be read off the output (ReLU), nothing else is kept; elsewhere what the activation got is.
+ */
 #ifndef CH_NN_FFN_H
 #define CH_NN_FFN_H
 
@@ -9,12 +14,21 @@ struct ffn;
 
 struct ffn_saved {
     const real *x;      /* (N, D) */
-    const real *hidden; /* (N, F) after activation and dropout: what the second layer saw */
+    const real *before; /* (N, F) what the activation got, or gave if that is enough; gated: (N, 2F), gate and up */
+    const real *hidden; /* (N, F) after activation and dropout: what the last layer saw */
     struct dropout_saved dropout;
+};
+
+/* y = f(x); dx = dy * f'(x). In place is allowed. */
+struct activation {
+    void (*forward)(real *y, const real *x, size_t count);
+    void (*backward)(real *dx, const real *dy, const real *x, size_t count);
+    bool from_output; /* backward takes y for x */
 };
 
 struct ffn_variant {
     ch_variant variant;
+    struct activation activation;
     ch_status (*declare)(struct ffn *ffn, struct params *params, ch_error *error);
     real *(*forward)(struct pass *pass, const struct ffn *ffn, const real *x, const struct batch *batch,
                      struct ffn_saved *saved);
@@ -27,13 +41,27 @@ struct ffn {
     char name[PARAM_NAME];
     int width, hidden;
     struct linear up, down;
+    struct linear gate, joined; /* gated: `up` lies behind the gate, one product serves both */
     uint32_t dropout_site;
 };
 
-extern const struct ffn_variant ffn_relu;
+extern const struct ffn_variant ffn_relu, ffn_gelu, ffn_gelu_tanh, ffn_swiglu, ffn_geglu;
 const ch_variant *ffn_row(size_t i);
 
 ch_status ffn_declare(struct ffn *ffn, const struct ffn_variant *variant, struct params *params, const char *name,
                       int width, int hidden, ch_error *error);
+
+/* ---- the skeletons: members of a variant ---- */
+
+ch_status two_layers_declare(struct ffn *ffn, struct params *params, ch_error *error);
+real *two_layers_forward(struct pass *pass, const struct ffn *ffn, const real *x, const struct batch *batch,
+                         struct ffn_saved *saved);
+real *two_layers_backward(struct pass *pass, const struct ffn *ffn, const real *dy, int rows,
+                          const struct ffn_saved *saved);
+
+ch_status gated_declare(struct ffn *ffn, struct params *params, ch_error *error);
+real *gated_forward(struct pass *pass, const struct ffn *ffn, const real *x, const struct batch *batch,
+                    struct ffn_saved *saved);
+real *gated_backward(struct pass *pass, const struct ffn *ffn, const real *dy, int rows, const struct ffn_saved *saved);
 
 #endif

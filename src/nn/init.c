@@ -1,7 +1,50 @@
 #include "nn/init.h"
+#include "nn/pass.h"
 
-static const struct init *const variants[] = {&init_xavier, NULL};
+static const struct init *const variants[] = {&init_xavier, &init_normal, NULL};
 
 const ch_variant *init_row(size_t i) {
     return variants[i] ? &variants[i]->variant : NULL;
+}
+
+bool init_is_matrix(const struct param *row) {
+    return row->role == ROLE_EMBEDDING || row->role == ROLE_LINEAR_WEIGHT;
+}
+
+void init_constant(struct params *params, const struct param *row, real value) {
+    for (size_t i = 0; i < row->count; i++) params->value[row->offset + i] = value;
+}
+
+void init_norms(struct params *params) {
+    for (int i = 0; i < params->count; i++) {
+        const struct param *row = &params->row[i];
+        if (row->role == ROLE_NORM_WEIGHT) init_constant(params, row, 1);
+        if (row->role == ROLE_NORM_BIAS) init_constant(params, row, 0);
+    }
+}
+
+void init_philox(struct params *params, const struct param *row, struct philox_key key, init_four four, double scale) {
+    uint32_t counter[4] = {0, 0, 0, pass_site(row->name, "init")}, bits[4];
+    double number[4] = {0};
+    for (size_t i = 0; i < row->count; i++) {
+        if (i % 4 == 0) {
+            counter[0] = (uint32_t)(i / 4);
+            counter[1] = (uint32_t)(i / 4 >> 32);
+            philox(key, counter, bits);
+            four(scale, bits, number);
+        }
+        params->value[row->offset + i] = RC(number[i % 4]);
+    }
+}
+
+void init_torch_construct(struct params *params, struct torch_rng *torch, double *spare) {
+    for (int i = 0; i < params->count; i++) {
+        const struct param *row = &params->row[i];
+        real *out = params->value + row->offset;
+        int64_t count = (int64_t)row->count;
+        if (row->role == ROLE_EMBEDDING && spare) torch_rng_normal(torch, spare, out, count, 1);
+        if (row->role == ROLE_EMBEDDING && !spare) torch_rng_skip_normal(torch, count);
+        if (row->role == ROLE_LINEAR_WEIGHT) torch_kaiming_uniform_linear(torch, out, row->shape[0], row->shape[1]);
+        if (row->role == ROLE_LINEAR_BIAS) torch_linear_bias(torch, out, row->shape[0], row->fan_in);
+    }
 }

@@ -24,6 +24,13 @@ ch_status linear_declare(struct linear *linear, struct params *params, const cha
     return params_declare(params, prefix, row, spec, &linear->bias, error);
 }
 
+ch_status linear_declare_residual(struct linear *linear, struct params *params, const char *prefix, const char *name,
+                                  int in, int out, bool bias, ch_error *error) {
+    ch_status status = linear_declare(linear, params, prefix, name, in, out, bias, NULL, error);
+    if (status == CH_OK) params->row[linear->weight].residual = true;
+    return status;
+}
+
 struct linear linear_joined(const struct linear *first, int out) {
     struct linear joined = *first;
     joined.out = out;

@@ -13,6 +13,10 @@ struct linear {
  * that linear_joined can serve both; NULL: it stands alone. */
 ch_status linear_declare(struct linear *linear, struct params *params, const char *prefix, const char *name, int in,
                          int out, bool bias, const struct linear *behind, ch_error *error);
+/* The same, alone, for the matrix that ends a residual branch: what it gives is added to the rows that the branch got.
+ */
+ch_status linear_declare_residual(struct linear *linear, struct params *params, const char *prefix, const char *name,
+                                  int in, int out, bool bias, ch_error *error);
 /* `first` and what was declared behind it, as one layer with `out` outputs. */
 struct linear linear_joined(const struct linear *first, int out);
 

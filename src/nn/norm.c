@@ -1,6 +1,6 @@
 #include "nn/norm.h"
 
-static const struct norm_variant *const variants[] = {&norm_layernorm, NULL};
+static const struct norm_variant *const variants[] = {&norm_layernorm, &norm_rmsnorm, NULL};
 
 const ch_variant *norm_row(size_t i) {
     return variants[i] ? &variants[i]->variant : NULL;

@@ -8,7 +8,7 @@ struct norm;
 
 struct norm_saved {
     const real *x;     /* (N, D) */
-    real *mean, *rstd; /* (N) */
+    real *mean, *rstd; /* (N); mean: NULL where the variant takes none */
 };
 
 struct norm_variant {
@@ -25,7 +25,7 @@ struct norm {
     int weight, bias; /* rows of the table; -1: none */
 };
 
-extern const struct norm_variant norm_layernorm;
+extern const struct norm_variant norm_layernorm, norm_rmsnorm;
 const ch_variant *norm_row(size_t i);
 
 /* Declares the parameters "<name>.weight" and what else the variant has. */

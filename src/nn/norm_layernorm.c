@@ -1,4 +1,4 @@
-/* y = (x - mean) / sqrt(variance + 1e-5) * weight + bias. Ba et al. 2016; the formulas are in kernels/layernorm.c. */
+/* y = (x - mean) / sqrt(variance + 1e-5) * weight + bias. Ba et al. 2016; the formulas are in kernels/norms.c. */
 #include "nn/norm.h"
 
 static const double epsilon = 1e-5; /* PyTorch's default */

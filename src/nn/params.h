@@ -29,6 +29,7 @@ struct param {
     enum param_role role;
     int fan_in;     /* of its linear layer; 0 elsewhere */
     int frozen_row; /* a row that gets no gradient (the padding row of an embedding); -1: none */
+    bool residual;  /* the matrix that ends a residual branch */
     int together;   /* the row that this one lies behind; itself if it starts a group */
     int next;       /* the row that lies behind this one in its group; -1: none */
 };

@@ -1,6 +1,7 @@
 #include "nn/position.h"
 
-static const struct position_variant *const variants[] = {&position_sinusoidal, NULL};
+static const struct position_variant *const variants[] = {&position_sinusoidal, &position_learned, &position_none,
+                                                          NULL};
 
 const ch_variant *position_row(size_t i) {
     return variants[i] ? &variants[i]->variant : NULL;

@@ -114,6 +114,20 @@ static const struct {
     {{5, 40, 1}, 0x05def16cu},
     {{2, 1, 15}, 0xa0f83e89u}};
 
+static const int normal_calls[] = {3, 16, 1, 15, 17, 2, 100, 3, 4000, 1};
+static const struct {
+    double deviation;
+    float first[FIRST];
+    uint64_t hash;
+    uint32_t after;
+} normal_value_golden[] = {
+    {0x1.0000000000000p+0, {0x1.6e68720000000p-5f, 0x1.e946f60000000p+0f, -0x1.d926ba0000000p-3f,
+     -0x1.f154ba0000000p-1f, -0x1.2caf080000000p-1f, -0x1.2989180000000p+1f, -0x1.c1bec60000000p-1f,
+     -0x1.7be3620000000p-3f}, 0xc8e219693004a12fu, 0x2ebf44b5u},
+    {0x1.47ae147ae147bp-6, {0x1.d500920000000p-11f, 0x1.39232c0000000p-5f, -0x1.2ed11a0000000p-8f,
+     -0x1.3e4ab40000000p-6f, -0x1.80e00a0000000p-7f, -0x1.7cd8700000000p-5f, -0x1.1fd6400000000p-6f,
+     -0x1.e641c40000000p-9f}, 0x7e7e51383dc159b5u, 0x2ebf44b5u}};
+
 /* nn.Linear(64, 13), then xavier_uniform_ of its weight. */
 static const struct {
     float kaiming[FIRST];

@@ -204,7 +204,7 @@ MODEL = {
     "bad_list_value": ours({}, shape={"kv_of_head": [1]}),
     "bad_missing": ours(without("dec.0.n2.bias")),
     "bad_nan": ours(value=float("nan")),
-    "bad_norm": ours({}, norm="rmsnorm"),
+    "bad_norm": ours({}, norm="batchnorm"),
     "bad_none": floats({"w": [1]}),
     "bad_odd": ours({}, d_model=3),
     "bad_rank": state_dict(src_emb__weight=[4]),

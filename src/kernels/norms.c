@@ -1,23 +1,32 @@
 /*
- * Layer normalisation, Ba et al. 2016, over each row of C channels:
+ * Normalisation of each row of C channels.
+ *
+ * Layer norm, Ba et al. 2016:
  *   xhat = (x - mean) * rstd,  rstd = 1 / sqrt(variance + epsilon),  y = w * xhat + b
  *   dw += dy * xhat,  db += dy
  *   dx = rstd * (g - mean(g) - xhat * mean(g * xhat)),  g = w * dy
+ * RMS norm, Zhang & Sennrich 2019: the same with a mean of 0, no bias and so no mean(g):
+ *   xhat = x * rstd,  rstd = 1 / sqrt(mean(x^2) + epsilon)
+ * One pair of helpers does both; `b` or `db` is NULL for RMS norm, which compilers see in each copy.
  */
 #include "kernels/kernels.h"
 #include "base/vector.h"
 
-VECTOR_HELPER void forward_row(real *y, real *mean, real *rstd, const real *x, const real *w, const real *b,
-                               real epsilon, int channels) {
-    reals sum = {0}, squares = {0}, in, weight, bias;
+VECTOR_HELPER real mean_of(const real *x, int channels) {
+    reals sum = {0}, in;
     for (int c = 0; c < channels; c += LANES) {
         take_lanes(&in, x + c, channels - c);
         sum += in;
     }
-    *mean = sum_lanes(&sum) / (real)channels;
+    return sum_lanes(&sum) / (real)channels;
+}
+
+VECTOR_HELPER void forward_row(real *y, real mean, real *rstd, const real *x, const real *w, const real *b,
+                               real epsilon, int channels) {
+    reals squares = {0}, in, weight, bias = {0};
     for (int c = 0; c < channels; c += LANES) {
         take_lanes(&in, x + c, channels - c);
-        reals deviation = in - *mean;
+        reals deviation = in - mean;
         if (channels - c < LANES) /* what is behind the row does not count */
             for (int l = channels - c; l < LANES; l++) deviation[l] = 0;
         squares += deviation * deviation;
@@ -26,8 +35,8 @@ VECTOR_HELPER void forward_row(real *y, real *mean, real *rstd, const real *x, c
     for (int c = 0; c < channels; c += LANES) {
         take_lanes(&in, x + c, channels - c);
         take_lanes(&weight, w + c, channels - c);
-        take_lanes(&bias, b + c, channels - c);
-        reals out = (in - *mean) * *rstd * weight + bias;
+        if (b) take_lanes(&bias, b + c, channels - c);
+        reals out = (in - mean) * *rstd * weight + bias;
         put_lanes(y + c, &out, channels - c);
     }
 }
@@ -36,7 +45,16 @@ VECTORISED void layernorm_forward(real *y, real *mean, real *rstd, const real *x
                                   real epsilon, int rows, int channels) {
     for (int n = 0; n < rows; n++) {
         size_t at = (size_t)n * (size_t)channels;
-        forward_row(y + at, &mean[n], &rstd[n], x + at, w, b, epsilon, channels);
+        mean[n] = mean_of(x + at, channels);
+        forward_row(y + at, mean[n], &rstd[n], x + at, w, b, epsilon, channels);
+    }
+}
+
+VECTORISED void rmsnorm_forward(real *y, real *rstd, const real *x, const real *w, real epsilon, int rows,
+                                int channels) {
+    for (int n = 0; n < rows; n++) {
+        size_t at = (size_t)n * (size_t)channels;
+        forward_row(y + at, 0, &rstd[n], x + at, w, NULL, epsilon, channels);
     }
 }
 
@@ -50,16 +68,17 @@ VECTOR_HELPER void backward_row(real *dx, real *dw, real *db, const real *dy, co
         take_lanes(&in, x + c, n);
         take_lanes(&weight, w + c, n);
         take_lanes(&to_weight, dw + c, n);
-        take_lanes(&to_bias, db + c, n);
         reals xhat = (in - mean) * rstd, g = weight * up;
-        sum += g;
         sum_xhat += g * xhat;
         to_weight += up * xhat;
-        to_bias += up;
         put_lanes(dw + c, &to_weight, n);
+        if (!db) continue;
+        sum += g;
+        take_lanes(&to_bias, db + c, n);
+        to_bias += up;
         put_lanes(db + c, &to_bias, n);
     }
-    real g_mean = sum_lanes(&sum) / (real)channels, gx_mean = sum_lanes(&sum_xhat) / (real)channels;
+    real g_mean = db ? sum_lanes(&sum) / (real)channels : 0, gx_mean = sum_lanes(&sum_xhat) / (real)channels;
     for (int c = 0; c < channels; c += LANES) {
         int n = channels - c;
         take_lanes(&up, dy + c, n);
@@ -75,5 +94,13 @@ VECTORISED void layernorm_backward(real *dx, real *dw, real *db, const real *dy,
     for (int n = 0; n < rows; n++) {
         size_t at = (size_t)n * (size_t)channels;
         backward_row(dx + at, dw, db, dy + at, x + at, mean[n], rstd[n], w, channels);
+    }
+}
+
+VECTORISED void rmsnorm_backward(real *dx, real *dw, const real *dy, const real *x, const real *rstd, const real *w,
+                                 int rows, int channels) {
+    for (int n = 0; n < rows; n++) {
+        size_t at = (size_t)n * (size_t)channels;
+        backward_row(dx + at, dw, NULL, dy + at, x + at, 0, rstd[n], w, channels);
     }
 }

@@ -1,0 +1,10 @@
+/* y = dropout(gelu(x Gt) * (x Ut)) Dt. Shazeer 2020. */
+#include "nn/ffn.h"
+
+const struct ffn_variant ffn_geglu = {
+    .variant = {"geglu", "gated: GELU of one linear layer times another, then a third"},
+    .activation = {gelu_forward, gelu_backward, .from_output = false},
+    .declare = gated_declare,
+    .forward = gated_forward,
+    .backward = gated_backward,
+};

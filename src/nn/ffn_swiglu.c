@@ -1,0 +1,10 @@
+/* y = dropout(silu(x Gt) * (x Ut)) Dt, silu(x) = x sigmoid(x). Shazeer 2020; Llama's. */
+#include "nn/ffn.h"
+
+const struct ffn_variant ffn_swiglu = {
+    .variant = {"swiglu", "gated: SiLU of one linear layer times another, then a third"},
+    .activation = {silu_forward, silu_backward, .from_output = false},
+    .declare = gated_declare,
+    .forward = gated_forward,
+    .backward = gated_backward,
+};
