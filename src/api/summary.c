@@ -54,27 +54,36 @@ static void write_sum(char out[ARITHMETIC], const struct params *params, const c
     }
 }
 
-/* Where every attention has the plain shape, the arithmetic can be written in D alone. */
-static bool is_plain(const struct config *config) {
-    for (int i = 0; i < CONFIG_ATTENTIONS * config->layers; i++) {
+/* Whether every attention has as many parameters as the first, so that layers can be counted by one. */
+static bool are_alike(const struct config *config) {
+    const struct attention_shape *first = &config->shape[0];
+    for (int i = 1; i < CONFIG_ATTENTIONS * config->layers; i++) {
         const struct attention_shape *shape = &config->shape[i];
-        if (shape->kv_heads != shape->heads || shape->heads * shape->d_head != config->d_model) return false;
+        if (shape->heads * shape->d_head != first->heads * first->d_head ||
+            shape->kv_heads * shape->d_head != first->kv_heads * first->d_head)
+            return false;
     }
     return true;
 }
 
+/* Four square matrices, in D alone. */
+static bool is_plain(const struct config *config) {
+    const struct attention_shape *first = &config->shape[0];
+    return first->kv_heads == first->heads && first->heads * first->d_head == config->d_model;
+}
+
 static void add_layers(struct ch_summary *s, const struct ch_model *model, const char *name, const char *prefix,
-                       int attentions, int64_t attention, int64_t ffn, bool plain) {
+                       int attentions, int64_t attention, int64_t ffn, bool alike) {
     const struct params *params = &model->params;
     int layers = model->config.layers;
     char part[PART_NAME];
     int64_t all = count_of(params, prefix, ""),
             norms = count_of(params, prefix, ".n") - count_of(params, prefix, ".net");
     snprintf(part, sizeof part, "%s layers (x%d)", name, layers);
-    if (plain && attentions == 1)
+    if (alike && attentions == 1)
         add_part(s, part, true, all, "%d x (%lld + %lld + %lld)", layers, (long long)attention, (long long)ffn,
                  (long long)norms / layers);
-    else if (plain)
+    else if (alike)
         add_part(s, part, true, all, "%d x (%d x %lld + %lld + %lld)", layers, attentions, (long long)attention,
                  (long long)ffn, (long long)norms / layers);
     else
@@ -85,18 +94,22 @@ static void add_layers(struct ch_summary *s, const struct ch_model *model, const
 static void add_parts(struct ch_summary *s, const struct ch_model *model) {
     const struct params *params = &model->params;
     int d = model->config.d_model, v = ch_vocab_size(&model->vocab);
-    char feed_forward[ARITHMETIC];
+    char feed_forward[ARITHMETIC], attention_sum[ARITHMETIC];
     write_sum(feed_forward, params, "enc.0.ff.");
-    bool plain = is_plain(&model->config);
+    bool alike = are_alike(&model->config);
     int64_t attention = count_of(params, "enc.0.attn.", ""), ffn = count_of(params, "enc.0.ff.", "");
     add_part(s, "Two embedding tables", true, count_of(params, "src_emb.", "") + count_of(params, "tgt_emb.", ""),
              "2 x %d x %d", v, d);
     int64_t positions = count_of(params, "pos.", "");
     if (positions) add_part(s, "Position table", true, positions, "%d x %d", model->config.max_positions, d);
-    if (plain) add_part(s, "Attention block (each)", false, attention, "4 x (%d x %d + %d)", d, d, d);
+    write_sum(attention_sum, params, "enc.0.attn.");
+    if (alike && is_plain(&model->config))
+        add_part(s, "Attention block (each)", false, attention, "4 x (%d x %d + %d)", d, d, d);
+    else if (alike)
+        add_part(s, "Attention block (each)", false, attention, "%s", attention_sum);
     add_part(s, "Feed-forward block (each)", false, ffn, "%s", feed_forward);
-    add_layers(s, model, "Encoder", "enc.", 1, attention, ffn, plain);
-    add_layers(s, model, "Decoder", "dec.", 2, attention, ffn, plain);
+    add_layers(s, model, "Encoder", "enc.", 1, attention, ffn, alike);
+    add_layers(s, model, "Decoder", "dec.", 2, attention, ffn, alike);
     int64_t last = count_of(params, "enc_norm.", ""), both = last + count_of(params, "dec_norm.", "");
     if (both) add_part(s, "Norms behind the stacks", true, both, "2 x %lld", (long long)last);
     add_part(s, "Output projection", true, count_of(params, "generator.", ""), "%d x %d + %d", d, v, v);
