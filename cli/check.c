@@ -238,10 +238,10 @@ static bool needs_task(const struct job *job) {
 static int open_model(const struct arguments *arguments, ch_recipe *recipe, struct job *job, ch_model **model) {
     job->path = arguments_value(arguments, "model");
     if (!job->path) return EXIT_DONE;
-    int code = model_refuse_sizes(arguments, job->path);
+    int code = model_refuse_parts(arguments, job->path);
     if (!code) code = model_open_path(arguments, job->path, model);
     if (code) return code;
-    code = model_symbols(job->path, *model, recipe);
+    code = model_recipe(arguments, job->path, *model, recipe);
     if (code) return code;
     job->model = *model;
     job->task_known = arguments_has(arguments, "task") || *ch_model_get_info(*model).task;

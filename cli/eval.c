@@ -20,7 +20,7 @@ static int evaluate(const struct arguments *arguments, const ch_model *model, ch
     int examples;
     if (!arguments_number(arguments, "examples", 1, 1000000, &examples)) return EXIT_USAGE;
     int code = model_task(arguments, arguments->positional, model, recipe);
-    if (!code) code = model_symbols(arguments->positional, model, recipe);
+    if (!code) code = model_recipe(arguments, arguments->positional, model, recipe);
     if (code) return code;
     ch_evaluation result;
     ch_error error;

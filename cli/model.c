@@ -1,7 +1,7 @@
 #include "model.h"
 #include "output.h"
 
-#include <stdio.h>
+#include <string.h>
 
 int model_open_path(const struct arguments *arguments, const char *path, ch_model **model) {
     int heads = 0;
@@ -15,19 +15,35 @@ int model_open(const struct arguments *arguments, ch_model **model) {
     return model_open_path(arguments, arguments->positional, model);
 }
 
-int model_refuse_sizes(const struct arguments *arguments, const char *path) {
-    static const char *const sizes[] = {"symbols", "d-model", "d-ff", "layers", "max-positions"};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (arguments_has(arguments, sizes[i]))
-            return complain(EXIT_USAGE, "--%s and MODEL exclude each other: %s has its own sizes", sizes[i], path);
+int model_refuse_parts(const struct arguments *arguments, const char *path) {
+    static const char *const parts[] = {"symbols",       "d-model", "kv-heads",       "d-head",   "d-ff", "layers",
+                                        "max-positions", "norm",    "norm-placement", "position", "ffn"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (arguments_has(arguments, parts[i]))
+            return complain(EXIT_USAGE, "--%s and MODEL exclude each other: %s has its own parts and sizes", parts[i],
+                            path);
     return EXIT_DONE;
 }
 
-int model_symbols(const char *path, const ch_model *model, ch_recipe *recipe) {
-    char symbols[32];
+/* Whether an option is the model's to say, and not the recipe's that is given beside it. */
+static bool is_models(const struct arguments *arguments, const ch_option *row) {
+    static const char *const data[] = {"min-len", "max-len", "init"};
+    if (arguments_has(arguments, row->name) || strcmp(row->name, "attention") == 0) return false;
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++)
+        if (strcmp(row->name, data[i]) == 0) return !arguments_has(arguments, "recipe");
+    return strcmp(row->group, "model") == 0 || strcmp(row->name, "symbols") == 0;
+}
+
+int model_recipe(const struct arguments *arguments, const char *path, const ch_model *model, ch_recipe *recipe) {
+    ch_recipe *own;
     ch_error error;
-    snprintf(symbols, sizeof symbols, "%d", ch_vocab_pad(ch_model_vocab(model))); /* the first that is none */
-    return ch_recipe_set(recipe, "symbols", symbols, &error) ? report(path, &error) : EXIT_DONE;
+    const ch_option *row;
+    if (ch_model_recipe(model, path, &own, &error)) return report(path, &error);
+    ch_status status = CH_OK;
+    for (size_t i = 0; !status && (row = ch_recipe_option(i)); i++)
+        if (is_models(arguments, row)) status = ch_recipe_set(recipe, row->name, ch_recipe_get(own, row->name), &error);
+    ch_recipe_free(own);
+    return status ? report(path, &error) : EXIT_DONE;
 }
 
 int model_task(const struct arguments *arguments, const char *path, const ch_model *model, ch_recipe *recipe) {

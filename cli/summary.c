@@ -82,7 +82,7 @@ static bool put_json(const ch_summary *summary) {
 static int summarise_model(const struct arguments *arguments, const ch_recipe *recipe, ch_summary **summary) {
     ch_model *model;
     ch_error error;
-    int code = model_refuse_sizes(arguments, arguments->positional);
+    int code = model_refuse_parts(arguments, arguments->positional);
     if (code || (code = model_open(arguments, &model))) return code;
     if (ch_summary_of_model(model, recipe, summary, &error)) code = report(NULL, &error);
     ch_model_free(model);

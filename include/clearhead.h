@@ -201,6 +201,10 @@ CH_API ch_status ch_model_new(const ch_recipe *recipe, ch_model **model, ch_erro
 CH_API ch_status ch_model_open(const char *path, int heads, ch_model **model, ch_error *error);
 /** Writes a .safetensors file: temporary name, fsync, rename. An old file survives a failure. */
 CH_API ch_status ch_model_save(const ch_model *model, const char *path, ch_error *error);
+/** A recipe that says what a model is: its parts, sizes and task; the rest are defaults. path: where it was opened, so
+ * that a run's lengths and initialisation are read from its recipe.json, if there is one; NULL: nowhere. Free it with
+ * ch_recipe_free. */
+CH_API ch_status ch_model_recipe(const ch_model *model, const char *path, ch_recipe **recipe, ch_error *error);
 /** Frees a model; NULL is fine. Decoders must have gone before. */
 CH_API void ch_model_free(ch_model *model);
 /** What the model is. */

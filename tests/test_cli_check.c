@@ -92,6 +92,30 @@ static void check_of_a_model(void **state) {
     holds(last.out, "the source as it is");
 }
 
+/* A model says what it is, and its run which lengths and which initialisation it had. */
+static void check_of_a_run(void **state) {
+    (void)state;
+    assert_int_equal(run("\"$C\" train reverse --d-model 12 --heads 3 --kv-heads 1 --d-ff 20 --layers 1 --norm rmsnorm "
+                         "--norm-placement pre --ffn swiglu --init normal --min-len 2 --max-len 4 --max-positions 5 "
+                         "--steps 2 --quiet --out \"$D/run\""),
+                     0);
+    assert_int_equal(run("\"$C\" check shapes initial-loss masking --model \"$D/run\""), 0);
+    holds(last.out, "\noptions: --min-len 2 --max-len 4 --d-model 12 --heads 3 --kv-heads 1 --d-ff 20 --layers 1 "
+                    "--max-positions 5 --norm rmsnorm --norm-placement pre --ffn swiglu --init normal\n");
+    assert_int_equal(run("\"$C\" check shapes --json --model \"$D/run/checkpoints/2\""), 0);
+    json_t *object = parse_output(), *recipe = json_object_get(object, "recipe");
+    assert_true(number(recipe, "d-model") == 12 && number(recipe, "kv-heads") == 1 && number(recipe, "max-len") == 4);
+    assert_string_equal(text(recipe, "norm-placement"), "pre");
+    assert_string_equal(text(recipe, "ffn"), "swiglu");
+    json_decref(object);
+    assert_int_equal(run("\"$C\" eval \"$D/run\" --examples 3"), 0);
+    assert_int_equal(run("\"$C\" eval \"$D/run\" --max-len 3 --examples 3"), 0); /* the command line wins */
+    assert_int_equal(run("\"$C\" eval \"$D/run\" --max-len 9"), 2);
+    holds(last.err, "max-len 9 needs 10 positions");
+    run("rm -r \"$D/run\"");
+    assert_int_equal(run("\"$C\" check masking --symbols 1 " SMALL), 0); /* its one symbol has others beside it */
+}
+
 static void check_as_json(void **state) {
     (void)state;
     assert_int_equal(run("\"$C\" check --json data initial-loss " SMALL), 0);
@@ -349,6 +373,8 @@ static const struct {
     {"check data nonsense", 2, {"unknown stage 'nonsense'"}},
     {"check --model \"$M\" data", 2, {"does not say what it was trained on", "--task"}},
     {"check --model \"$M\" --task reverse --d-ff 3", 2, {"--d-ff and MODEL exclude each other"}},
+    {"check --model \"$M\" --task reverse --kv-heads 1", 2, {"--kv-heads and MODEL exclude each other"}},
+    {"check --model \"$M\" --task reverse --norm rmsnorm", 2, {"--norm and MODEL exclude each other"}},
     {"check --model \"$D/none\"", 1, {"none"}},
     {"check --d-model 10 --heads 4", 2, {"d-model 10", "heads 4"}},
     {"check --colour red", 2, {"--colour takes auto, always or never"}},
@@ -425,14 +451,23 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_of_a_recipe),   cmocka_unit_test(check_of_named_stages),
-        cmocka_unit_test(check_of_a_model),    cmocka_unit_test(check_as_json),
-        cmocka_unit_test(check_on_a_terminal), cmocka_unit_test(check_helps),
-        cmocka_unit_test(dump_lists),          cmocka_unit_test(dump_shows),
-        cmocka_unit_test(dump_decodes),        cmocka_unit_test(compare_differences),
-        cmocka_unit_test(compare_as_json),     cmocka_unit_test(wrong_usage),
-        cmocka_unit_test(output_fails),        cmocka_unit_test(compare_without_order),
-        cmocka_unit_test(compare_counts_one),  cmocka_unit_test(names_are_cleaned),
+        cmocka_unit_test(check_of_a_recipe),
+        cmocka_unit_test(check_of_named_stages),
+        cmocka_unit_test(check_of_a_model),
+        cmocka_unit_test(check_as_json),
+        cmocka_unit_test(check_of_a_run),
+        cmocka_unit_test(check_on_a_terminal),
+        cmocka_unit_test(check_helps),
+        cmocka_unit_test(dump_lists),
+        cmocka_unit_test(dump_shows),
+        cmocka_unit_test(dump_decodes),
+        cmocka_unit_test(compare_differences),
+        cmocka_unit_test(compare_as_json),
+        cmocka_unit_test(wrong_usage),
+        cmocka_unit_test(output_fails),
+        cmocka_unit_test(compare_without_order),
+        cmocka_unit_test(compare_counts_one),
+        cmocka_unit_test(names_are_cleaned),
         cmocka_unit_test(nan_is_nan),
     };
     return cmocka_run_group_tests_name("check, dump and compare", tests, set_up, tear_down);

@@ -24,10 +24,16 @@ struct leak {
     double before, after;
 };
 
+/* Another token: a symbol, or where there is but one, the one that ends an answer. */
+static int another(const struct ch_vocab *vocab, int token) {
+    int next = (token + 1) % vocab->symbols;
+    return next != token ? next : ch_vocab_eos(vocab);
+}
+
 static struct leak try_position(struct bench *bench, const real *base, int position) {
     int rows = bench->shard.target.view.rows, vocab = ch_vocab_size(&bench->model->vocab);
     int *token = &bench->shard.target.token[position], old = *token;
-    *token = (old + 1) % bench->model->vocab.symbols;
+    *token = another(&bench->model->vocab, old);
     const real *logits = bench_logits(bench);
     *token = old;
     struct leak leak = {.position = position, .row = -1};

@@ -68,7 +68,8 @@ static const struct row table[] = {
     CHOICE_ROW("optimizer", optimizer, "adam", "NAME", optimizer_row, "optimiser", "training"),
     CHOICE_ROW("schedule", schedule, "warmup", "NAME", schedule_row, "learning-rate schedule", "training"),
     WHOLE_ROW("average", average, "32", 0, 1e6,
-              "the model is the mean of the weights over about the last 1/N of the steps; 0: it is the last weights",
+              "the model is the mean of the weights over about the last 1/N of the steps, every eighth counted; 0: the "
+              "last weights",
               "training"),
     CHOICE_ROW("init", init, "xavier", "NAME", init_row, "initial weights", "training"),
     WHOLE_ROW("seed", seed, "0", 0, 9007199254740992.0, "seed of weights, examples and dropout", "training"),
