@@ -275,6 +275,8 @@ def bad_inputs(folder):
             [model("flat.safetensors", lambda state: state.update({"src_emb.weight": torch.ones(4)})), "2 dimensions"],
             [model("rows.safetensors", lambda state: state.update({"src_emb.weight": torch.ones(9, 32)})), "13 rows"],
             [model("heads.safetensors", dict.copy, {"heads": "two"}), "'heads'", "found 'two'"],
+            [model("gelu.safetensors", dict.copy, {"config": '{"ffn":"gelu"}'}), "the lesson's parts, ffn relu", "gelu"],
+            [model("config.safetensors", dict.copy, {"config": "{"}), "'config': expected JSON"],
             [model("five.safetensors", dict.copy, {"heads": 5}), "5 heads divide", "found 32"]):
         yield 1, parts, "dump_lesson.py", [file, *(["--heads", "2"] if file.suffix == ".pt" else []), *source, *out]
     for words_, *arguments in (

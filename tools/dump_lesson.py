@@ -11,6 +11,7 @@ For a model of your own, changed from the lesson's: import `dump`, give it your 
 record() sees is dumped. The file states the order of computation (see safetensors_io.py).
 """
 import argparse
+import json
 import re
 
 from pytorch import torch
@@ -38,7 +39,20 @@ def load_state(path):
     heads = metadata.get("heads")
     if heads is not None and not re.fullmatch("[1-9][0-9]{0,8}", str(heads)):
         raise Fault(f"{path}: 'heads': expected a whole number of at least 1, found '{heads}'")
+    check_parts(path, metadata.get("config"))
     return state, heads and int(heads)
+
+
+def check_parts(path, config):
+    """clearhead's models say what they are made of; other files have the lesson's tensors or they have not."""
+    try:
+        parts = json.loads(config) if config else {}
+    except ValueError:
+        raise Fault(f"{path}: 'config': expected JSON, found something else") from None
+    for part, lessons in (("norm", "layernorm"), ("norm_placement", "post"), ("position", "sinusoidal"),
+                          ("ffn", "relu")):
+        if isinstance(parts, dict) and parts.get(part, lessons) != lessons:
+            raise Fault(f"{path}: expected the lesson's parts, {part} {lessons}, found {parts[part]}")
 
 
 def shape_of(state, name, rank):
