@@ -201,9 +201,9 @@ CH_API ch_status ch_model_new(const ch_recipe *recipe, ch_model **model, ch_erro
 CH_API ch_status ch_model_open(const char *path, int heads, ch_model **model, ch_error *error);
 /** Writes a .safetensors file: temporary name, fsync, rename. An old file survives a failure. */
 CH_API ch_status ch_model_save(const ch_model *model, const char *path, ch_error *error);
-/** A recipe that says what a model is: its parts, sizes and task; the rest are defaults. path: where it was opened, so
- * that a run's lengths and initialisation are read from its recipe.json, if there is one; NULL: nowhere. Free it with
- * ch_recipe_free. */
+/** A recipe that says what a model is: its parts, its sizes and its task, if that is one of this build's; the rest are
+ * defaults. path: where it was opened, so that a run's lengths and initialisation are read from its recipe.json, if
+ * there is one; NULL: nowhere. Free it with ch_recipe_free. */
 CH_API ch_status ch_model_recipe(const ch_model *model, const char *path, ch_recipe **recipe, ch_error *error);
 /** Frees a model; NULL is fine. Decoders must have gone before. */
 CH_API void ch_model_free(ch_model *model);
@@ -282,8 +282,8 @@ CH_API ch_status ch_trainer_resume(const char *run_folder, const ch_recipe *chan
                                    size_t count, ch_trainer **trainer, ch_error *error);
 /** Takes the remaining steps. In a run folder it validates on held-out examples and writes a checkpoint every
  * save-every steps and after the last, and saves the checkpoint with the lowest validation loss as the result; of the
- * checkpoints the latest and the best stay. Validated and saved is what ch_trainer_model gives. each may be NULL. CH_STOPPED
- * if each returned false: a checkpoint is written then, and ch_trainer_resume goes on from it. */
+ * checkpoints the latest and the best stay. Validated and saved is what ch_trainer_model gives. each may be NULL.
+ * CH_STOPPED if each returned false: a checkpoint is written then, and ch_trainer_resume goes on from it. */
 CH_API ch_status ch_trainer_run(ch_trainer *trainer, ch_step_function each, void *context, ch_error *error);
 /** One step, nothing written. A loss or gradient that is not finite leaves the parameters unchanged and fails
  * with a sentence that names the step and the first tensor that holds it. */

@@ -110,6 +110,12 @@ static void check_of_a_run(void **state) {
     json_decref(object);
     assert_int_equal(run("\"$C\" eval \"$D/run\" --examples 3"), 0);
     assert_int_equal(run("\"$C\" eval \"$D/run\" --max-len 3 --examples 3"), 0); /* the command line wins */
+    /* a model alone, below a recipe that is not its run's */
+    assert_int_equal(run("mkdir -p \"$D/a/b\" && echo '{\"other\":1}' >\"$D/recipe.json\" && "
+                         "cp \"$D/run/model.safetensors\" \"$D/a/b\" && "
+                         "\"$C\" check shapes --max-len 4 --model \"$D/a/b\"; rm -r \"$D/a\" \"$D/recipe.json\""),
+                     0);
+    holds(last.out, "1 of 1 stages passed");
     assert_int_equal(run("\"$C\" eval \"$D/run\" --max-len 9"), 2);
     holds(last.err, "max-len 9 needs 10 positions");
     run("rm -r \"$D/run\"");

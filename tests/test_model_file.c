@@ -471,8 +471,30 @@ static void heads_in_the_metadata(void **state) {
     free_parts(&parts);
 }
 
+/* What a model says of itself makes the same model; a task that this build does not know is left out. */
+static void a_model_makes_its_recipe(void **state) {
+    (void)state;
+    ch_recipe *recipe = recipe_of("d-model", "12", "heads", "3", "kv-heads", "1", "d-head", "5", "dropout", "0.3",
+                                  "ffn", "geglu", "norm-placement", "pre", "symbols", "7", "task", "copy", NULL),
+              *own;
+    ch_model *model = model_of(recipe);
+    ch_error error;
+    check_ok(ch_model_recipe(model, NULL, &own, &error), &error);
+    ch_model *again = model_of(own);
+    assert_true(config_same(&again->config, &model->config));
+    ch_recipe_free(own);
+    strcpy(model->config.task, "backward");
+    check_ok(ch_model_recipe(model, NULL, &own, &error), &error);
+    assert_string_equal(ch_recipe_get(own, "task"), "reverse");
+    ch_recipe_free(own);
+    ch_model_free(again);
+    ch_model_free(model);
+    ch_recipe_free(recipe);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_makes_its_recipe),
         cmocka_unit_test(saved_and_opened_bit_for_bit),
         cmocka_unit_test(heads_that_contradict_the_file),
         cmocka_unit_test(other_float_types_open_rounded),

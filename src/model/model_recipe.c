@@ -1,11 +1,9 @@
 /* A recipe that says what a model is: its parts and sizes, and of a run also what its training was told of its data. */
-#include "base/memory.h"
 #include "io/run_folder.h"
 #include "model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static ch_status set_number(ch_recipe *recipe, const char *option, double value, ch_error *error) {
     char text[32];
@@ -44,19 +42,21 @@ static ch_status set_parts(ch_recipe *recipe, const struct config *config, ch_er
     return status == CH_OK ? ch_recipe_set(recipe, "ffn", config->ffn->variant.name, error) : status;
 }
 
-/* What a run's recipe knows and its model does not. path: a run folder, or one of its checkpoints'. */
+/* The recipe of a run folder, or of the run whose checkpoint's folder it is; "" if there is none. */
+static ch_status find_recipe(char *file, const char *path, ch_error *error) {
+    ch_status status = run_path(file, path, RUN_TRAINER, error);
+    const char *place = status == CH_OK && run_exists(file) ? "../../" RUN_RECIPE : RUN_RECIPE;
+    if (status == CH_OK) status = run_path(file, path, place, error);
+    if (status == CH_OK && !run_exists(file)) *file = '\0';
+    return status;
+}
+
+/* What a run's recipe knows and its model does not. */
 static ch_status set_data(ch_recipe *recipe, const char *path, ch_error *error) {
-    static const char *const places[] = {RUN_RECIPE, "../../" RUN_RECIPE}, *const known[] = {"min-len", "max-len",
-                                                                                             "init"};
+    static const char *const known[] = {"min-len", "max-len", "init"};
     char file[RUN_PATH];
     ch_recipe *run;
-    ch_status status = CH_OK;
-    *file = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places && status == CH_OK; i++) {
-        status = run_path(file, path, places[i], error);
-        if (status == CH_OK && run_exists(file)) break;
-        *file = '\0';
-    }
+    ch_status status = find_recipe(file, path, error);
     if (status != CH_OK || !*file) return status;
     status = ch_recipe_new(&run, error);
     if (status != CH_OK) return status;
@@ -72,7 +72,7 @@ ch_status ch_model_recipe(const ch_model *model, const char *path, ch_recipe **o
     if (status != CH_OK) return status;
     status = set_sizes(*out, &model->config, error);
     if (status == CH_OK) status = set_parts(*out, &model->config, error);
-    if (status == CH_OK && *model->config.task) status = ch_recipe_set(*out, "task", model->config.task, error);
+    if (status == CH_OK) ch_recipe_set(*out, "task", model->config.task, NULL); /* one that this build knows */
     if (status == CH_OK && path) status = set_data(*out, path, error);
     if (status == CH_OK) return CH_OK;
     ch_recipe_free(*out);
