@@ -358,7 +358,7 @@ static void configs_that_name_the_unknown(void **state) {
     check_config("\"position\":\"sinusoidal\"", "\"position\":\"rope\"", "unknown position 'rope'", "sinusoidal");
     check_config("\"norm_placement\":\"post\"", "\"norm_placement\":\"between\"", "unknown norm_placement 'between'",
                  "have post, pre");
-    check_config("encoder-decoder", "decoder-only", "'architecture'", "found 'decoder-only'");
+    check_config("encoder-decoder", "hour-glass", "unknown architecture 'hour-glass'", "decoder-only");
     check_config("{", "[", "", "");
 }
 

@@ -92,6 +92,14 @@ void examples_draw(struct ch_examples *examples, const struct example_stream *st
     for (int i = 0; i < count; i++) write_target(examples, stream->task, i);
 }
 
+int examples_labels(const struct ch_examples *examples, int i) {
+    int labels = 0;
+    if (examples->kind == EXAMPLE_SEQUENCE) return examples->target_length[i] - 1;
+    ch_sequence target = ch_examples_target(examples, (size_t)i);
+    for (size_t t = 0; t < target.length; t++) labels += target.tokens[t] >= 0;
+    return labels;
+}
+
 size_t ch_examples_count(const ch_examples *examples) {
     return (size_t)examples->count;
 }

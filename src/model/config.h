@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "data/vocab.h"
 #include "io/safetensors.h"
+#include "nn/arch.h"
 #include "nn/block.h"
 #include "nn/ffn.h"
 #include "nn/limits.h"
@@ -15,6 +16,9 @@
 enum { CONFIG_SCHEMA = 1, CONFIG_TASK = 32, CONFIG_ATTENTION_NAME = 48 };
 
 struct config {
+    const struct arch *arch;
+    const struct head *head;
+    int classes; /* that a classifier tells apart; 0 elsewhere */
     const struct norm_variant *norm;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
@@ -22,14 +26,26 @@ struct config {
     int d_model, d_ff, layers, max_positions;
     int symbols; /* of the vocabulary; the three special tokens come on top */
     double dropout;
-    /* (3 * layers) self-attention of the encoder, self- and cross-attention of the decoder: shapes are per attention */
+    /* (config_attentions) of each kind that the assembly has, those of all layers: shapes are per attention */
     struct attention_shape *shape;
     char task[CONFIG_TASK]; /* what it was trained on; empty: unknown */
 };
 
 enum config_attention { CONFIG_ENCODER_SELF, CONFIG_DECODER_SELF, CONFIG_DECODER_CROSS, CONFIG_ATTENTIONS };
 
+/* Whether the assembly has attentions of a kind; how many it has in all; their names in layer 0 (with %d for it). */
+bool config_has(const struct config *config, enum config_attention which);
+int config_attentions(const struct config *config);
+const char *config_attention_name(const struct config *config, enum config_attention which);
+
 struct attention_shape *config_shape(const struct config *config, enum config_attention which, int layer);
+/* The one that stands for all in tables: of layer 0, cross-attention if there is any. */
+const struct attention_shape *config_shape_of_all(const struct config *config);
+
+/* Tokens of the vocabulary, special ones included, and which of them are <pad> and <sos>. */
+int config_vocab(const struct config *config);
+int config_pad(const struct config *config);
+int config_sos(const struct config *config);
 
 /* All attentions alike: H heads of Dh, K of keys and values; and the plain kind, K = H heads of D / H. */
 ch_status config_shapes(struct config *config, int heads, int kv_heads, int d_head, ch_error *error);
