@@ -51,7 +51,11 @@ ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_er
 
 ch_status config_copy(struct config *to, const struct config *from, ch_error *error) {
     *to = *from;
-    ch_status status = new_shapes(to, error);
+    to->shape = NULL;
+    to->characters = NULL;
+    struct vocab_plan plan = config_vocab(from);
+    ch_status status = config_set_vocab(to, &plan, error);
+    if (status == CH_OK) status = new_shapes(to, error);
     for (int i = 0; i < attentions(from) && status == CH_OK; i++)
         if (!attention_shape_copy(&to->shape[i], &from->shape[i])) status = fail_memory(error, "the model's shapes");
     if (status != CH_OK) config_free(to);
@@ -62,6 +66,8 @@ void config_free(struct config *config) {
     for (int i = 0; config->shape && i < attentions(config); i++) attention_shape_free(&config->shape[i]);
     mem_free(config->shape);
     config->shape = NULL;
+    mem_free(config->characters);
+    config->characters = NULL;
 }
 
 static bool same_shape(const struct attention_shape *a, const struct attention_shape *b) {
@@ -70,11 +76,17 @@ static bool same_shape(const struct attention_shape *a, const struct attention_s
            memcmp(a->kv_of_head, b->kv_of_head, list) == 0 && memcmp(a->original_head, b->original_head, list) == 0;
 }
 
+static bool same_vocab(const struct config *a, const struct config *b) {
+    struct vocab_plan x = config_vocab(a), y = config_vocab(b);
+    bool same = x.tokens == y.tokens && x.symbols == y.symbols && x.specials == y.specials;
+    return same && (!x.characters || strcmp(x.characters, y.characters) == 0);
+}
+
 bool config_same(const struct config *a, const struct config *b) {
     bool same = a->norm == b->norm && a->position == b->position && a->ffn == b->ffn && a->placement == b->placement &&
                 a->d_model == b->d_model && a->d_ff == b->d_ff && a->layers == b->layers &&
-                a->max_positions == b->max_positions && a->symbols == b->symbols && a->dropout == b->dropout &&
-                strcmp(a->task, b->task) == 0;
+                a->max_positions == b->max_positions && a->dropout == b->dropout && strcmp(a->task, b->task) == 0 &&
+                same_vocab(a, b);
     for (int i = 0; same && i < attentions(a); i++) same = same_shape(&a->shape[i], &b->shape[i]);
     return same;
 }

@@ -51,17 +51,18 @@ static struct js_value *shapes_to_json(const struct config *config) {
 
 struct js_value *config_to_json(const struct config *config) {
     struct js_value *o = js_new_object();
-    bool complete =
-        o && js_set(o, "schema", js_new_int(CONFIG_SCHEMA)) &&
-        js_set(o, "architecture", js_new_text("encoder-decoder")) &&
-        js_set(o, "norm", js_new_text(config->norm->variant.name)) &&
-        js_set(o, "norm_placement", js_new_text(config->placement->variant.name)) &&
-        js_set(o, "position", js_new_text(config->position->variant.name)) &&
-        js_set(o, "ffn", js_new_text(config->ffn->variant.name)) && js_set(o, "d_model", js_new_int(config->d_model)) &&
-        js_set(o, "d_ff", js_new_int(config->d_ff)) && js_set(o, "layers", js_new_int(config->layers)) &&
-        js_set(o, "max_positions", js_new_int(config->max_positions)) &&
-        js_set(o, "symbols", js_new_int(config->symbols)) && js_set(o, "dropout", js_new_double(config->dropout)) &&
-        js_set(o, "task", js_new_text(config->task)) && js_set(o, "attention", shapes_to_json(config));
+    bool complete = o && js_set(o, "schema", js_new_int(CONFIG_SCHEMA)) &&
+                    js_set(o, "architecture", js_new_text("encoder-decoder")) &&
+                    js_set(o, "norm", js_new_text(config->norm->variant.name)) &&
+                    js_set(o, "norm_placement", js_new_text(config->placement->variant.name)) &&
+                    js_set(o, "position", js_new_text(config->position->variant.name)) &&
+                    js_set(o, "ffn", js_new_text(config->ffn->variant.name)) &&
+                    js_set(o, "d_model", js_new_int(config->d_model)) && js_set(o, "d_ff", js_new_int(config->d_ff)) &&
+                    js_set(o, "layers", js_new_int(config->layers)) &&
+                    js_set(o, "max_positions", js_new_int(config->max_positions)) &&
+                    js_set(o, "symbols", js_new_int(config->symbols)) && config_vocab_to_json(config, o) &&
+                    js_set(o, "dropout", js_new_double(config->dropout)) &&
+                    js_set(o, "task", js_new_text(config->task)) && js_set(o, "attention", shapes_to_json(config));
     if (complete) return o;
     js_free(o);
     return NULL;
@@ -192,9 +193,9 @@ static void read_dropout(struct reader *r, struct config *config) {
 }
 
 static ch_status read_config(struct config *config, const struct js_value *object, const char *where, ch_error *error) {
-    static const char *const known[] = {"schema",  "architecture", "norm", "norm_placement", "position",
-                                        "ffn",     "d_model",      "d_ff", "layers",         "max_positions",
-                                        "symbols", "dropout",      "task", "attention"};
+    static const char *const known[] = {"schema",  "architecture", "norm",   "norm_placement", "position",  "ffn",
+                                        "d_model", "d_ff",         "layers", "max_positions",  "symbols",   "dropout",
+                                        "task",    "attention",    "tokens", "specials",       "characters"};
     struct reader r = {.object = object, .where = where, .error = error, .status = CH_OK};
     r.status = js_expect(object, JS_OBJECT, where, "config", error);
     read_int(&r, "schema", CONFIG_SCHEMA, CONFIG_SCHEMA);
@@ -208,6 +209,10 @@ static ch_status read_config(struct config *config, const struct js_value *objec
     config->d_ff = (int)read_int(&r, "d_ff", 1, MOST_HIDDEN);
     config->max_positions = (int)read_int(&r, "max_positions", 2, MOST_POSITIONS);
     config->symbols = (int)read_int(&r, "symbols", 1, MOST_SYMBOLS);
+    if (r.status == CH_OK) r.status = config_vocab_from_json(config, object, where, error);
+    if (r.status == CH_OK && config_vocab(config).specials != VOCAB_LESSON)
+        r.status =
+            fail(error, CH_FAILED, "%s: 'specials': expected <pad>, <sos> and <eos> of an encoder-decoder", where);
     snprintf(config->task, sizeof config->task, "%s", read_text(&r, "task"));
     read_dropout(&r, config);
     config->layers = (int)read_int(&r, "layers", 1, MOST_LAYERS);
