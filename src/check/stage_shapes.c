@@ -88,13 +88,14 @@ static int rows_of(const struct forecast *f, enum side side) {
 }
 
 static int width_of(const struct config *config, enum width width, const struct attention_shape *shape) {
+    struct vocab_plan vocab = config_vocab(config);
     switch (width) {
     case MODEL:
         return config->d_model;
     case HIDDEN:
         return config->d_ff;
     case OUTPUTS:
-        return config_vocab(config);
+        return vocab_plan_size(&vocab);
     case QUERY:
         return shape->heads * shape->d_head;
     case KEY:

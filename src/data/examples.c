@@ -12,7 +12,8 @@ ch_status examples_init(struct ch_examples *examples, int capacity, int longest,
         .source_length = mem_new(rows, sizeof(int)),
         .target_length = mem_new(rows, sizeof(int)),
     };
-    ch_status status = vocab_new(&examples->vocab, symbols, error);
+    struct vocab_plan plan = vocab_lesson(symbols);
+    ch_status status = vocab_new(&examples->vocab, &plan, error);
     bool complete = examples->source && examples->target && examples->source_length && examples->target_length;
     if (status == CH_OK && !complete) status = fail_memory(error, "examples");
     if (status != CH_OK) examples_release(examples);

@@ -8,14 +8,14 @@
 static ch_status declare_embeddings(struct assembly *net, struct params *params, const struct config *config,
                                     ch_error *error) {
     bool both = net->arch->encoder && net->arch->decoder;
-    int vocab = config_vocab(config), pad = config_pad(config);
+    struct ch_vocab vocab = config_place_vocab(config);
     ch_status status = CH_OK;
     if (net->arch->encoder)
         status = embedding_declare(&net->encoder.embedding, params, both ? "src" : "tok", both ? "src_emb" : "tok_emb",
-                                   vocab, net->width, pad, &net->position, error);
+                                   vocab.size, net->width, vocab.pad, &net->position, error);
     if (status == CH_OK && net->arch->decoder)
         status = embedding_declare(&net->decoder.embedding, params, both ? "tgt" : "tok", both ? "tgt_emb" : "tok_emb",
-                                   vocab, net->width, pad, &net->position, error);
+                                   vocab.size, net->width, vocab.pad, &net->position, error);
     if (status == CH_OK)
         status = position_declare(&net->position, config->position, params, net->width, config->max_positions, error);
     return status;
@@ -25,7 +25,7 @@ ch_status assembly_declare(struct assembly *net, struct params *params, const st
     *net = (struct assembly){.arch = config->arch,
                              .head = config->head,
                              .width = config->d_model,
-                             .outputs = config->head->classes ? config->classes : config_vocab(config)};
+                             .outputs = config->head->classes ? config->classes : config_place_vocab(config).size};
     const struct block_kind *kind = net->arch->encoder ? &block_decoder : &block_causal;
     ch_status status = declare_embeddings(net, params, config, error);
     if (status == CH_OK && net->arch->encoder)

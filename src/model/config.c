@@ -43,14 +43,6 @@ const struct attention_shape *config_shape_of_all(const struct config *config) {
     return &config->shape[(kinds_before(config, CONFIG_ATTENTIONS) - 1) * config->layers];
 }
 
-int config_vocab(const struct config *config) {
-    return config->symbols + VOCAB_SPECIALS;
-}
-
-int config_pad(const struct config *config) {
-    return config->symbols;
-}
-
 static ch_status new_shapes(struct config *config, ch_error *error) {
     config->shape = mem_new((size_t)config_attentions(config), sizeof *config->shape);
     return config->shape ? CH_OK : fail_memory(error, "the model's shapes");
@@ -83,7 +75,11 @@ ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_er
 
 ch_status config_copy(struct config *to, const struct config *from, ch_error *error) {
     *to = *from;
-    ch_status status = new_shapes(to, error);
+    to->shape = NULL;
+    to->characters = NULL;
+    struct vocab_plan plan = config_vocab(from);
+    ch_status status = config_set_vocab(to, &plan, error);
+    if (status == CH_OK) status = new_shapes(to, error);
     for (int i = 0; i < config_attentions(from) && status == CH_OK; i++)
         if (!attention_shape_copy(&to->shape[i], &from->shape[i])) status = fail_memory(error, "the model's shapes");
     if (status != CH_OK) config_free(to);
@@ -94,6 +90,8 @@ void config_free(struct config *config) {
     for (int i = 0; config->shape && i < config_attentions(config); i++) attention_shape_free(&config->shape[i]);
     mem_free(config->shape);
     config->shape = NULL;
+    mem_free(config->characters);
+    config->characters = NULL;
 }
 
 static bool same_shape(const struct attention_shape *a, const struct attention_shape *b) {
@@ -102,14 +100,16 @@ static bool same_shape(const struct attention_shape *a, const struct attention_s
            memcmp(a->kv_of_head, b->kv_of_head, list) == 0 && memcmp(a->original_head, b->original_head, list) == 0;
 }
 
+static bool same_vocab(const struct config *a, const struct config *b) {
+    struct vocab_plan x = config_vocab(a), y = config_vocab(b);
+    bool same = x.tokens == y.tokens && x.symbols == y.symbols && x.specials == y.specials;
+    return same && (!x.characters || strcmp(x.characters, y.characters) == 0);
+}
+
 bool config_same(const struct config *a, const struct config *b) {
-    bool same = a->head == b->head && a->classes == b->classes && strcmp(a->task, b->task) == 0;
+    bool same = a->head == b->head && a->classes == b->classes && strcmp(a->task, b->task) == 0 && same_vocab(a, b);
     const struct config_row *row;
     for (size_t i = 0; same && (row = config_row(i)); i++) same = config_row_same(a, b, row);
     for (int i = 0; same && i < config_attentions(a); i++) same = same_shape(&a->shape[i], &b->shape[i]);
     return same;
-}
-
-int config_sos(const struct config *config) {
-    return config->symbols + 1;
 }

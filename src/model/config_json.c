@@ -60,7 +60,7 @@ struct js_value *config_to_json(const struct config *config) {
     struct js_value *o = js_new_object();
     bool complete = o && js_set(o, "schema", js_new_int(CONFIG_SCHEMA)) &&
                     js_set(o, "head", js_new_text(config->head->variant.name)) &&
-                    js_set(o, "classes", js_new_int(config->classes));
+                    js_set(o, "classes", js_new_int(config->classes)) && config_vocab_to_json(config, o);
     const struct config_row *row;
     for (size_t i = 0; complete && (row = config_row(i)); i++) {
         char key[CONFIG_KEY];
@@ -241,8 +241,23 @@ static void read_head(struct reader *r, struct config *config) {
     config->classes = (int)read_int(r, "classes", classes ? 2 : 0, classes ? MOST_SYMBOLS : 0);
 }
 
+/* What an assembly cannot do without. */
+static void check_specials(struct reader *r, const struct config *config) {
+    if (r->status != CH_OK) return;
+    bool pairs = config->arch->encoder && config->arch->decoder;
+    unsigned needed = pairs ? VOCAB_LESSON : config->head->classes ? VOCAB_SOS : config->head->decodes ? 0 : VOCAB_MASK;
+    if ((config_vocab(config).specials & needed) != needed)
+        r->status = fail(r->error, CH_FAILED,
+                         "%s: 'specials': expected %s, which a model that is %s with a head %s needs", r->where,
+                         pairs                   ? "<pad>, <sos> and <eos>"
+                         : config->head->classes ? "<sos>"
+                                                 : "<mask>",
+                         config->arch->variant.name, config->head->variant.name);
+}
+
 static ch_status read_config(struct config *config, const struct js_value *object, const char *where, ch_error *error) {
-    static const char *const known[] = {"schema", "head", "classes", "task", "attention"};
+    static const char *const known[] = {"schema",    "head",   "classes",  "task",
+                                        "attention", "tokens", "specials", "characters"};
     struct reader r = {.object = object, .where = where, .error = error, .status = CH_OK};
     r.status = js_expect(object, JS_OBJECT, where, "config", error);
     read_int(&r, "schema", CONFIG_SCHEMA, CONFIG_SCHEMA);
@@ -250,6 +265,8 @@ static ch_status read_config(struct config *config, const struct js_value *objec
     const struct config_row *row;
     for (size_t i = 0; (row = config_row(i)); i++) read_row(&r, row, config);
     read_head(&r, config);
+    if (r.status == CH_OK) r.status = config_vocab_from_json(config, object, where, error);
+    check_specials(&r, config);
     snprintf(config->task, sizeof config->task, "%s", read_text(&r, "task"));
     read_shapes(&r, config);
     if (r.status == CH_OK && config->position == &position_sinusoidal && config->d_model % 2)

@@ -11,7 +11,9 @@ struct batch_limits frame_limits(const struct config *config, int sequences, int
 
 bool frame_new(struct frame *frame, const struct config *config, const struct batch_limits *limits) {
     size_t sequences = (size_t)limits->sequences, longest = (size_t)(limits->target ? limits->target : limits->source);
-    *frame = (struct frame){.config = config, .label = mem_new(sequences * longest, sizeof *frame->label)};
+    *frame = (struct frame){.config = config,
+                            .sos = config_place_vocab(config).sos,
+                            .label = mem_new(sequences * longest, sizeof *frame->label)};
     return frame->label &&
            (!limits->source ||
             batch_buffer_new(&frame->source, limits->sequences, limits->sequences * limits->source)) &&
@@ -43,7 +45,7 @@ static void add_label(struct frame *frame, int label) {
 static void add_source(struct frame *frame, ch_sequence source, uint32_t example) {
     int first = frame->config->head->classes;
     int *token = batch_add(&frame->source, (int)source.length + first, 0, example);
-    if (first) token[0] = config_sos(frame->config);
+    if (first) token[0] = frame->sos;
     copy_tokens(token + first, source.tokens, source.length);
 }
 

@@ -18,6 +18,7 @@ struct batch_limits {
 
 struct frame {
     const struct config *config;
+    int sos;
     struct batch_buffer source, target;
     int *label; /* of each row of logits; -1: it is not counted */
     int labels, counted;

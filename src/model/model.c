@@ -11,7 +11,8 @@ ch_status model_build(struct config *config, struct ch_model **out, ch_error *er
         return fail_memory(error, "a model");
     }
     model->config = *config;
-    model->vocab.symbols = config->symbols; /* sizes are known now, the words take memory */
+    struct vocab_plan plan = config_vocab(&model->config);
+    vocab_place(&model->vocab, &plan); /* sizes are known now, the words take memory */
     ch_status status = assembly_declare(&model->net, &model->params, &model->config, error);
     if (status == CH_OK) status = params_commit(&model->params, error);
     if (status == CH_OK)
@@ -36,9 +37,10 @@ ch_status model_decodes(const struct ch_model *model, ch_error *error) {
 }
 
 ch_status model_allocate(struct ch_model *model, ch_error *error) {
+    struct vocab_plan plan = config_vocab(&model->config);
     ch_status status =
         memory_check("the parameters of this model need", mem_times(model->params.block, sizeof(real)), error);
-    if (status == CH_OK) status = vocab_new(&model->vocab, model->config.symbols, error);
+    if (status == CH_OK) status = vocab_new(&model->vocab, &plan, error);
     if (status == CH_OK) status = params_allocate(&model->params, error);
     if (status == CH_OK && model->config.position->fill)
         model->config.position->fill(&model->net.position, &model->params);
