@@ -6,9 +6,12 @@
 
 #include "base/memory.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const double epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON : (double)FLT_EPSILON;
 
 static ch_recipe *small_recipe(const char *batch, const char *threads) {
     return recipe_of("d-model", "12", "heads", "3", "d-ff", "20", "layers", "1", "max-positions", "16", "warmup", "5",
@@ -79,6 +82,42 @@ static void what_is_not_trained_stays(void **state) {
     ch_trainer_free(trainer);
     ch_model_free(fresh);
     ch_recipe_free(recipe);
+}
+
+/* ---- weight decay ---- */
+
+/* Of one step, so that nothing else differs; more parameters than one piece of the block holds. */
+static ch_trainer *stepped(const char *optimizer, const char *decay) {
+    ch_recipe *recipe =
+        recipe_of("optimizer", optimizer, "weight-decay", decay, "warmup", "0", "lr", "0.01", "batch-size", "4", NULL);
+    ch_trainer *trainer = trainer_of(recipe, NULL);
+    take_steps(trainer, 1);
+    ch_recipe_free(recipe);
+    return trainer;
+}
+
+/* The weights w (1 - lr decay) - u and w - u, with |u| <= lr = 0.01: the factor is rounded, so is the product, and both
+ * differences are, each by half an epsilon. */
+static void matrices_decay_and_nothing_else(void **state) {
+    (void)state;
+    ch_trainer *with = stepped("adamw", "2"), *without = stepped("adamw", "0"), *adam = stepped("adam-default", "0");
+    ch_recipe *recipe = recipe_of("seed", "0", NULL);
+    ch_model *fresh = model_of(recipe);
+    const struct params *params = &fresh->params;
+    check_same("no decay is Adam", without->model->params.value, adam->model->params.value, params->block);
+    for (int i = 0; i < params->count; i++) {
+        const struct param *row = &params->row[i];
+        const real *a = with->model->params.value + row->offset, *b = without->model->params.value + row->offset;
+        bool matrix = row->role == ROLE_EMBEDDING || row->role == ROLE_LINEAR_WEIGHT;
+        if (!matrix) check_same(row->name, a, b, row->count);
+        for (size_t e = 0; matrix && e < row->count; e++) {
+            double start = (double)params->value[row->offset + e], moved = (double)(b[e] - a[e]);
+            assert_true(fabs(moved - 0.02 * start) <= epsilon * (2 * fabs(start) + 0.01));
+        }
+    }
+    ch_model_free(fresh);
+    ch_recipe_free(recipe);
+    ch_trainer_free(with), ch_trainer_free(without), ch_trainer_free(adam);
 }
 
 /* ---- evaluation ---- */
@@ -165,8 +204,9 @@ static void a_step_allocates_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits_at_any_number_of_threads), cmocka_unit_test(a_seed_is_a_run),
-        cmocka_unit_test(what_is_not_trained_stays),          cmocka_unit_test(evaluation_knows_no_threads),
-        cmocka_unit_test(evaluation_knows_no_dropout),        cmocka_unit_test(a_step_allocates_nothing),
+        cmocka_unit_test(what_is_not_trained_stays),          cmocka_unit_test(matrices_decay_and_nothing_else),
+        cmocka_unit_test(evaluation_knows_no_threads),        cmocka_unit_test(evaluation_knows_no_dropout),
+        cmocka_unit_test(a_step_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,6 +213,7 @@ static void so_with_other_parts(void **state) {
         set_option(recipe, "position", "learned");
         set_option(recipe, "ffn", "swiglu");
         set_option(recipe, "init", "normal");
+        set_option(recipe, "optimizer", "adamw");
         char name[32];
         snprintf(name, sizeof name, "%s-parts", rngs[i]);
         check_stops(name, recipe);

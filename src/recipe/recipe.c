@@ -34,6 +34,8 @@ struct row {
 #define SWITCH_ROW(name, field, help, group)                                                                           \
     { {name, NULL, "off", help, group}, SWITCH, FIELD(field), 0, 0, false, NULL, NULL }
 
+#define WEIGHT_DECAY "weight-decay"
+
 static const struct row table[] = {
     CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse or copy", "data"),
     WHOLE_ROW("symbols", symbols, "10", 1, MOST_SYMBOLS, "words of the vocabulary: numbers from 0", "data"),
@@ -66,6 +68,14 @@ static const struct row table[] = {
     WHOLE_ROW("warmup", warmup, "400", 0, 1e12, "steps over which the learning rate rises from 0", "training"),
     NUMBER_ROW("clip", clip, "NORM", "1.0", 0, 1e30, false, "largest gradient norm; 0: no clipping", "training"),
     CHOICE_ROW("optimizer", optimizer, "adam", "NAME", optimizer_row, "optimiser", "training"),
+    NUMBER_ROW("beta1", constants.beta1, "RATE", "0", 0, 1, true,
+               "share of the mean gradient that a step keeps; 0: the optimiser's own", "training"),
+    NUMBER_ROW("beta2", constants.beta2, "RATE", "0", 0, 1, true,
+               "share of the mean squared gradient that a step keeps; 0: the optimiser's own", "training"),
+    NUMBER_ROW("epsilon", constants.epsilon, "SIZE", "0", 0, 1, false,
+               "what is added to the root of that mean; 0: the optimiser's own", "training"),
+    NUMBER_ROW(WEIGHT_DECAY, weight_decay, "RATE", "0.01", 0, 1e6, false,
+               "share of the matrices, times the learning rate, that adamw takes off them at every step", "training"),
     CHOICE_ROW("schedule", schedule, "warmup", "NAME", schedule_row, "learning-rate schedule", "training"),
     WHOLE_ROW("average", average, "32", 0, 1e6,
               "the model is the mean of the weights over about the last 1/N of the steps, every eighth counted; 0: the "
@@ -231,9 +241,19 @@ static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
     return CH_OK;
 }
 
+/* A decay that nobody asked for is no reason to refuse an optimiser without. */
+static ch_status check_decay(const ch_recipe *recipe, ch_error *error) {
+    const struct row *row = find(WEIGHT_DECAY, NULL);
+    bool asked = recipe->weight_decay > 0 && strcmp(recipe->text[row - table], row->option.default_value) != 0;
+    if (recipe->optimizer->decays || !asked) return CH_OK;
+    return fail(error, CH_USAGE, "weight-decay: optimizer %s has none, found %g; adamw has",
+                recipe->optimizer->variant.name, recipe->weight_decay);
+}
+
 ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
     ch_status status = check_heads(recipe, error);
     if (status == CH_OK) status = recipe_check_width(recipe, error);
+    if (status == CH_OK) status = check_decay(recipe, error);
     if (status != CH_OK) return status;
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
