@@ -325,12 +325,13 @@ static void check_training(const struct training *how, const struct attention_co
     real *loss = golden(steps, "steps.", "loss", NULL), *norm = golden(steps, "steps.", "grad_norm", NULL);
     real *rate = golden(steps, "steps.", "lr", NULL);
     struct optimizer_constants constants = optimizer_resolve(how->optimizer, how->constants);
+    struct rates rates = {.lr = metadata_number("lr"), .warmup = (int64_t)metadata_number("warmup"), .steps = 10};
     struct decay decay;
     assert_true(decay_new(&decay, &model->params));
     for (int step = 1; step <= 10; step++) {
         real found[3] = {(real)lab_step(&lab)};
         double length = sqrt(sum_of_squares(lab.grad, lab.block));
-        double lr = schedule_warmup.rate(metadata_number("lr"), (int64_t)metadata_number("warmup"), 10, step);
+        double lr = schedule_warmup.rate(&rates, step);
         found[1] = (real)length;
         found[2] = (real)lr;
         real expected[3] = {loss[step - 1], norm[step - 1], rate[step - 1]};

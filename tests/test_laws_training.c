@@ -84,6 +84,54 @@ static void what_is_not_trained_stays(void **state) {
     ch_recipe_free(recipe);
 }
 
+/* ---- learning rate ---- */
+
+/* Of steps 1, 2, ... with warmup 3 of 12 steps, from nanoGPT's formula for iterations 0, 1, ... in another program. */
+static void the_cosine_is_nanogpts(void **state) {
+    (void)state;
+    static const double expected[] = {0.00025000000000000001,
+                                      0.00050000000000000001,
+                                      0.00075000000000000002,
+                                      0.001,
+                                      0.00097286167935365883,
+                                      0.00089471999940354005,
+                                      0.00077500000000000008,
+                                      0.00062814167995011881,
+                                      0.00047185832004988137,
+                                      0.00032500000000000009,
+                                      0.00020528000059645996,
+                                      0.00012713832064634127,
+                                      0.0001};
+    struct rates rates = {.lr = 1e-3, .min_lr = 1e-4, .warmup = 3, .steps = 12};
+    for (int step = 1; step <= 13; step++)
+        assert_true(fabs(schedule_cosine.rate(&rates, step) - expected[step - 1]) <= 4 * DBL_EPSILON * 1e-3);
+    assert_true(schedule_cosine.rate(&rates, 4) == 1e-3 && schedule_cosine.rate(&rates, 13) == 1e-4);
+    rates.warmup = 20; /* the run is over before */
+    for (int step = 1; step <= 12; step++) assert_true(schedule_cosine.rate(&rates, step) == 1e-3 * step / 21);
+    assert_true(schedule_cosine.rate(&rates, 13) == 1e-3 * 13 / 21);
+    rates.warmup = 12; /* just then */
+    assert_true(schedule_cosine.rate(&rates, 13) == 1e-4);
+    rates.warmup = 0;
+    assert_true(schedule_cosine.rate(&rates, 1) == 1e-3);
+}
+
+static void a_trainer_takes_its_schedules_rate(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("4", "1");
+    set_option(recipe, "schedule", "cosine");
+    set_option(recipe, "min-lr", "0.001");
+    set_option(recipe, "steps", "12");
+    struct rates rates = {.lr = 0.01, .min_lr = 0.001, .warmup = 5, .steps = 12};
+    ch_trainer *trainer = trainer_of(recipe, NULL);
+    for (int step = 1; step <= 12; step++) {
+        ch_step taken = take_steps(trainer, 1);
+        assert_true(taken.lr == schedule_cosine.rate(&rates, step));
+        assert_true(taken.next_lr == schedule_cosine.rate(&rates, step + 1));
+    }
+    ch_trainer_free(trainer);
+    ch_recipe_free(recipe);
+}
+
 /* ---- weight decay ---- */
 
 /* Of one step, so that nothing else differs; more parameters than one piece of the block holds. */
@@ -203,9 +251,14 @@ static void a_step_allocates_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits_at_any_number_of_threads), cmocka_unit_test(a_seed_is_a_run),
-        cmocka_unit_test(what_is_not_trained_stays),          cmocka_unit_test(matrices_decay_and_nothing_else),
-        cmocka_unit_test(evaluation_knows_no_threads),        cmocka_unit_test(evaluation_knows_no_dropout),
+        cmocka_unit_test(the_cosine_is_nanogpts),
+        cmocka_unit_test(a_trainer_takes_its_schedules_rate),
+        cmocka_unit_test(same_bits_at_any_number_of_threads),
+        cmocka_unit_test(a_seed_is_a_run),
+        cmocka_unit_test(what_is_not_trained_stays),
+        cmocka_unit_test(matrices_decay_and_nothing_else),
+        cmocka_unit_test(evaluation_knows_no_threads),
+        cmocka_unit_test(evaluation_knows_no_dropout),
         cmocka_unit_test(a_step_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,7 @@ static const struct {
     {"batch-size", "1", "1000000", "0", "1000001"},
     {"steps", "1", "1000000000000", "0", "1000000000001"},
     {"lr", "0", "1e6", "-1e-9", "1000001"},
+    {"min-lr", "0", "1e6", "-1e-9", "1000001"},
     {"warmup", "0", "1000000000000", "-1", "1000000000001"},
     {"clip", "0", "1e30", "-1", "2e30"},
     {"beta1", "0", "0.999999", "-1e-9", "1"},
@@ -322,6 +323,10 @@ static void options_must_fit_each_other(void **state) {
     check_together(recipe_of("min-len", "6", "max-len", "5", NULL), "min-len 6", "max-len 5");
     check_together(recipe_of("max-len", "10", "max-positions", "10", NULL), "11 positions", "max-positions is 10");
     check_together(recipe_of("weight-decay", "0.1", NULL), "weight-decay: optimizer adam has none", "found 0.1; adamw");
+    check_together(recipe_of("schedule", "cosine", "lr", "0.01", "min-lr", "0.02", NULL), "min-lr: expected at most lr",
+                   "0.01, found 0.02");
+    check_together(recipe_of("min-lr", "0.0001", NULL), "min-lr: schedule warmup does not fall",
+                   "found 0.0001; cosine");
     ch_recipe *fits = recipe_of("max-len", "10", "max-positions", "11", NULL);
     ch_error error;
     check_ok(ch_recipe_check(fits, &error), &error);

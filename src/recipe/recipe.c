@@ -65,6 +65,7 @@ static const struct row table[] = {
     WHOLE_ROW("batch-size", batch_size, "64", 1, 1e6, "sequences in a step", "training"),
     WHOLE_ROW("steps", steps, "3000", 1, 1e12, "steps of training", "training"),
     NUMBER_ROW("lr", lr, "RATE", "0.001", 0, 1e6, false, "learning rate after warmup", "training"),
+    NUMBER_ROW("min-lr", min_lr, "RATE", "0", 0, 1e6, false, "learning rate that schedule cosine falls to", "training"),
     WHOLE_ROW("warmup", warmup, "400", 0, 1e12, "steps over which the learning rate rises from 0", "training"),
     NUMBER_ROW("clip", clip, "NORM", "1.0", 0, 1e30, false, "largest gradient norm; 0: no clipping", "training"),
     CHOICE_ROW("optimizer", optimizer, "adam", "NAME", optimizer_row, "optimiser", "training"),
@@ -250,10 +251,20 @@ static ch_status check_decay(const ch_recipe *recipe, ch_error *error) {
                 recipe->optimizer->variant.name, recipe->weight_decay);
 }
 
+static ch_status check_rates(const ch_recipe *recipe, ch_error *error) {
+    if (recipe->min_lr > recipe->lr)
+        return fail(error, CH_USAGE, "min-lr: expected at most lr %g, found %g", recipe->lr, recipe->min_lr);
+    if (recipe->min_lr > 0 && !recipe->schedule->falls)
+        return fail(error, CH_USAGE, "min-lr: schedule %s does not fall, found %g; cosine does",
+                    recipe->schedule->variant.name, recipe->min_lr);
+    return CH_OK;
+}
+
 ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
     ch_status status = check_heads(recipe, error);
     if (status == CH_OK) status = recipe_check_width(recipe, error);
     if (status == CH_OK) status = check_decay(recipe, error);
+    if (status == CH_OK) status = check_rates(recipe, error);
     if (status != CH_OK) return status;
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,

@@ -17,7 +17,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 37, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 38, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -40,7 +40,7 @@ struct ch_recipe {
     const struct attention_core *attention;
     /* training */
     int64_t batch_size, steps, warmup, average, seed;
-    double lr, clip, weight_decay;
+    double lr, min_lr, clip, weight_decay;
     struct optimizer_constants constants; /* asked for; 0: the optimiser's own */
     const struct optimizer *optimizer;
     const struct schedule *schedule;

@@ -271,7 +271,8 @@ static double mean_loss(const struct ch_trainer *t) {
 
 static double rate_of(const struct ch_trainer *t, int64_t step) {
     const ch_recipe *r = &t->recipe;
-    return r->schedule->rate(r->lr, r->warmup, r->steps, step);
+    struct rates rates = {.lr = r->lr, .min_lr = r->min_lr, .warmup = r->warmup, .steps = r->steps};
+    return r->schedule->rate(&rates, step);
 }
 
 /* Scales the norm down to the limit; PyTorch's clip_grad_norm_ has the 1e-6. */
