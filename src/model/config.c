@@ -1,4 +1,4 @@
-#include "model/config.h"
+#include "model/config_rows.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -33,18 +33,9 @@ ch_status config_uniform(struct config *config, int heads, ch_error *error) {
 ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_error *error) {
     ch_status status = ch_recipe_check(recipe, error);
     if (status != CH_OK) return status;
-    *config = (struct config){
-        .norm = recipe->norm,
-        .position = recipe->position,
-        .ffn = recipe->ffn,
-        .placement = recipe->placement,
-        .d_model = (int)recipe->d_model,
-        .d_ff = (int)recipe->d_ff,
-        .layers = (int)recipe->layers,
-        .max_positions = (int)recipe->max_positions,
-        .symbols = (int)recipe->symbols,
-        .dropout = recipe->dropout,
-    };
+    *config = (struct config){0};
+    const struct config_row *row;
+    for (size_t i = 0; (row = config_row(i)); i++) config_row_set(config, row, ch_recipe_get(recipe, row->option));
     snprintf(config->task, sizeof config->task, "%s", recipe->task->variant.name);
     return config_shapes(config, (int)recipe->heads, recipe_kv_heads(recipe), recipe_d_head(recipe), error);
 }
@@ -71,10 +62,9 @@ static bool same_shape(const struct attention_shape *a, const struct attention_s
 }
 
 bool config_same(const struct config *a, const struct config *b) {
-    bool same = a->norm == b->norm && a->position == b->position && a->ffn == b->ffn && a->placement == b->placement &&
-                a->d_model == b->d_model && a->d_ff == b->d_ff && a->layers == b->layers &&
-                a->max_positions == b->max_positions && a->symbols == b->symbols && a->dropout == b->dropout &&
-                strcmp(a->task, b->task) == 0;
+    bool same = strcmp(a->task, b->task) == 0;
+    const struct config_row *row;
+    for (size_t i = 0; same && (row = config_row(i)); i++) same = config_row_same(a, b, row);
     for (int i = 0; same && i < attentions(a); i++) same = same_shape(&a->shape[i], &b->shape[i]);
     return same;
 }

@@ -1,5 +1,5 @@
 /* Config to JSON and back. What is read is checked as strictly as what a user types. */
-#include "model/config.h"
+#include "model/config_rows.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -49,20 +49,27 @@ static struct js_value *shapes_to_json(const struct config *config) {
     return o;
 }
 
+static struct js_value *row_to_json(const struct config *config, const struct config_row *row) {
+    char text[CONFIG_TEXT];
+    const void *field = (const char *)config + row->field;
+    if (row->type == CONFIG_WHOLE) return js_new_int(*(const int *)field);
+    if (row->type == CONFIG_NUMBER) return js_new_double(*(const double *)field);
+    config_row_text(config, row, text);
+    return js_new_text(text);
+}
+
 struct js_value *config_to_json(const struct config *config) {
     struct js_value *o = js_new_object();
-    bool complete =
-        o && js_set(o, "schema", js_new_int(CONFIG_SCHEMA)) &&
-        js_set(o, "architecture", js_new_text("encoder-decoder")) &&
-        js_set(o, "norm", js_new_text(config->norm->variant.name)) &&
-        js_set(o, "norm_placement", js_new_text(config->placement->variant.name)) &&
-        js_set(o, "position", js_new_text(config->position->variant.name)) &&
-        js_set(o, "ffn", js_new_text(config->ffn->variant.name)) && js_set(o, "d_model", js_new_int(config->d_model)) &&
-        js_set(o, "d_ff", js_new_int(config->d_ff)) && js_set(o, "layers", js_new_int(config->layers)) &&
-        js_set(o, "max_positions", js_new_int(config->max_positions)) &&
-        js_set(o, "symbols", js_new_int(config->symbols)) && js_set(o, "dropout", js_new_double(config->dropout)) &&
-        js_set(o, "task", js_new_text(config->task)) && js_set(o, "attention", shapes_to_json(config));
-    if (complete) return o;
+    bool complete = o && js_set(o, "schema", js_new_int(CONFIG_SCHEMA)) &&
+                    js_set(o, "architecture", js_new_text("encoder-decoder"));
+    const struct config_row *row;
+    for (size_t i = 0; complete && (row = config_row(i)); i++) {
+        char key[CONFIG_KEY];
+        config_row_key(row, key);
+        complete = js_set(o, key, row_to_json(config, row));
+    }
+    if (complete && js_set(o, "task", js_new_text(config->task)) && js_set(o, "attention", shapes_to_json(config)))
+        return o;
     js_free(o);
     return NULL;
 }
@@ -104,21 +111,63 @@ static void read_fixed(struct reader *r, const char *key, const char *only) {
             fail(r->error, CH_FAILED, "%s: '%s': this build has only '%s', found '%s'", r->where, key, only, text);
 }
 
-static const ch_variant *read_variant(struct reader *r, const char *key, family_row row) {
+static void read_variant(struct reader *r, const char *key, const struct config_row *row, struct config *config) {
     const char *text = read_text(r, key);
-    if (r->status != CH_OK) return NULL;
     ch_error cause;
-    const ch_variant *variant = family_find(key, row, text, &cause);
-    if (!variant) r->status = fail(r->error, CH_FAILED, "%s: %s", r->where, cause.message);
-    return variant;
+    if (r->status != CH_OK) return;
+    if (family_find(key, row->family, text, &cause))
+        config_row_set(config, row, text);
+    else
+        r->status = fail(r->error, CH_FAILED, "%s: %s", r->where, cause.message);
 }
 
-static void refuse_unknown_keys(struct reader *r, const char *const *known, size_t count) {
+static void read_number(struct reader *r, const char *key, const struct config_row *row, double *value) {
+    if (r->status == CH_OK) r->status = js_double(js_find(r->object, key), r->where, key, value, r->error);
+    if (r->status == CH_OK && !(*value >= row->least && *value < row->most))
+        r->status = fail(r->error, CH_FAILED, "%s: '%s': expected %g to below %g, found %g", r->where, key, row->least,
+                         row->most, *value);
+}
+
+static void read_switch(struct reader *r, const char *key, bool *value) {
+    const char *text = read_text(r, key);
+    *value = strcmp(text, "on") == 0;
+    if (r->status == CH_OK && !*value && strcmp(text, "off") != 0)
+        r->status = fail(r->error, CH_FAILED, "%s: '%s': expected on or off, found '%s'", r->where, key, text);
+}
+
+static void read_row(struct reader *r, const struct config_row *row, struct config *config) {
+    char key[CONFIG_KEY];
+    config_row_key(row, key);
+    void *field = (char *)config + row->field;
+    if (row->absent && r->status == CH_OK && !js_find(r->object, key))
+        config_row_set(config, row, row->absent);
+    else if (row->type == CONFIG_VARIANT)
+        read_variant(r, key, row, config);
+    else if (row->type == CONFIG_WHOLE)
+        *(int *)field = (int)read_int(r, key, (int64_t)row->least, (int64_t)row->most);
+    else if (row->type == CONFIG_NUMBER)
+        read_number(r, key, row, field);
+    else
+        read_switch(r, key, field);
+}
+
+static bool is_row(const char *key) {
+    const struct config_row *row;
+    for (size_t i = 0; (row = config_row(i)); i++) {
+        char name[CONFIG_KEY];
+        config_row_key(row, name);
+        if (strcmp(name, key) == 0) return true;
+    }
+    return false;
+}
+
+/* known: keys besides the rows of the config's table, which `rows` allows. */
+static void refuse_unknown_keys(struct reader *r, const char *const *known, size_t count, bool rows) {
     void *cursor = NULL;
     const char *key;
     const struct js_value *value;
     while (r->status == CH_OK && js_next(r->object, &cursor, &key, &value)) {
-        bool found = false;
+        bool found = rows && is_row(key);
         for (size_t i = 0; i < count; i++) found = found || strcmp(known[i], key) == 0;
         if (!found)
             r->status = fail(r->error, CH_FAILED, "%s: the model's config names '%s', which this build does not know",
@@ -150,7 +199,7 @@ static void read_shape(struct reader *outer, const struct js_value *attention, c
     struct reader r = *outer;
     r.object = js_find(attention, name);
     if (r.status == CH_OK) r.status = js_expect(r.object, JS_OBJECT, r.where, name, r.error);
-    refuse_unknown_keys(&r, known, sizeof known / sizeof *known);
+    refuse_unknown_keys(&r, known, sizeof known / sizeof *known, false);
     int heads = (int)read_int(&r, "heads", 1, MOST_HEADS), kv_heads = (int)read_int(&r, "kv_heads", 1, heads);
     int d_head = (int)read_int(&r, "d_head", 1, MOST_WIDTH);
     if (r.status == CH_OK && (int64_t)heads * d_head > MOST_HIDDEN)
@@ -183,34 +232,16 @@ static void read_shapes(struct reader *r, struct config *config) {
         }
 }
 
-static void read_dropout(struct reader *r, struct config *config) {
-    if (r->status != CH_OK) return;
-    r->status = js_double(js_find(r->object, "dropout"), r->where, "dropout", &config->dropout, r->error);
-    if (r->status == CH_OK && !(config->dropout >= 0 && config->dropout < 1))
-        r->status =
-            fail(r->error, CH_FAILED, "%s: 'dropout': expected 0 to below 1, found %g", r->where, config->dropout);
-}
-
 static ch_status read_config(struct config *config, const struct js_value *object, const char *where, ch_error *error) {
-    static const char *const known[] = {"schema",  "architecture", "norm", "norm_placement", "position",
-                                        "ffn",     "d_model",      "d_ff", "layers",         "max_positions",
-                                        "symbols", "dropout",      "task", "attention"};
+    static const char *const known[] = {"schema", "architecture", "task", "attention"};
     struct reader r = {.object = object, .where = where, .error = error, .status = CH_OK};
     r.status = js_expect(object, JS_OBJECT, where, "config", error);
     read_int(&r, "schema", CONFIG_SCHEMA, CONFIG_SCHEMA);
-    refuse_unknown_keys(&r, known, sizeof known / sizeof *known);
+    refuse_unknown_keys(&r, known, sizeof known / sizeof *known, true);
     read_fixed(&r, "architecture", "encoder-decoder");
-    config->placement = (const struct norm_placement *)read_variant(&r, "norm_placement", norm_placement_row);
-    config->norm = (const struct norm_variant *)read_variant(&r, "norm", norm_row);
-    config->position = (const struct position_variant *)read_variant(&r, "position", position_row);
-    config->ffn = (const struct ffn_variant *)read_variant(&r, "ffn", ffn_row);
-    config->d_model = (int)read_int(&r, "d_model", 1, MOST_WIDTH);
-    config->d_ff = (int)read_int(&r, "d_ff", 1, MOST_HIDDEN);
-    config->max_positions = (int)read_int(&r, "max_positions", 2, MOST_POSITIONS);
-    config->symbols = (int)read_int(&r, "symbols", 1, MOST_SYMBOLS);
+    const struct config_row *row;
+    for (size_t i = 0; (row = config_row(i)); i++) read_row(&r, row, config);
     snprintf(config->task, sizeof config->task, "%s", read_text(&r, "task"));
-    read_dropout(&r, config);
-    config->layers = (int)read_int(&r, "layers", 1, MOST_LAYERS);
     read_shapes(&r, config);
     if (r.status == CH_OK && config->position == &position_sinusoidal && config->d_model % 2)
         r.status = fail(error, CH_FAILED, "%s: 'd_model': expected an even number, found %d", where, config->d_model);

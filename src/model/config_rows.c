@@ -1,0 +1,87 @@
+#include "model/config_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELD(name) offsetof(struct config, name)
+#define VARIANT_ROW(option, field, family, absent)                                                                     \
+    { option, CONFIG_VARIANT, FIELD(field), family, 0, 0, absent }
+#define WHOLE_ROW(option, field, least, most, absent)                                                                  \
+    { option, CONFIG_WHOLE, FIELD(field), NULL, least, most, absent }
+#define NUMBER_ROW(option, field, least, most, absent)                                                                 \
+    { option, CONFIG_NUMBER, FIELD(field), NULL, least, most, absent }
+
+static const struct config_row table[] = {
+    VARIANT_ROW("norm", norm, norm_row, NULL),
+    VARIANT_ROW("norm-placement", placement, norm_placement_row, NULL),
+    VARIANT_ROW("position", position, position_row, NULL),
+    VARIANT_ROW("ffn", ffn, ffn_row, NULL),
+    WHOLE_ROW("d-model", d_model, 1, MOST_WIDTH, NULL),
+    WHOLE_ROW("d-ff", d_ff, 1, MOST_HIDDEN, NULL),
+    WHOLE_ROW("layers", layers, 1, MOST_LAYERS, NULL),
+    WHOLE_ROW("max-positions", max_positions, 2, MOST_POSITIONS, NULL),
+    WHOLE_ROW("symbols", symbols, 1, MOST_SYMBOLS, NULL),
+    NUMBER_ROW("dropout", dropout, 0, 1, NULL),
+};
+
+enum { ROWS = sizeof table / sizeof *table };
+
+const struct config_row *config_row(size_t i) {
+    return i < ROWS ? &table[i] : NULL;
+}
+
+void config_row_key(const struct config_row *row, char key[CONFIG_KEY]) {
+    snprintf(key, CONFIG_KEY, "%s", row->option);
+    for (char *at = key; *at; at++)
+        if (*at == '-') *at = '_';
+}
+
+void config_row_set(struct config *config, const struct config_row *row, const char *text) {
+    void *field = (char *)config + row->field;
+    const ch_variant *variant;
+    switch (row->type) {
+    case CONFIG_VARIANT:
+        variant = family_find(row->option, row->family, text, NULL);
+        ch_assert(variant);
+        memcpy(field, &variant, sizeof variant);
+        return;
+    case CONFIG_WHOLE:
+        *(int *)field = (int)strtol(text, NULL, 10);
+        return;
+    case CONFIG_NUMBER:
+        *(double *)field = strtod(text, NULL);
+        return;
+    case CONFIG_SWITCH:
+        *(bool *)field = strcmp(text, "on") == 0;
+        return;
+    }
+}
+
+void config_row_text(const struct config *config, const struct config_row *row, char text[CONFIG_TEXT]) {
+    const void *field = (const char *)config + row->field;
+    double number;
+    switch (row->type) {
+    case CONFIG_VARIANT:
+        snprintf(text, CONFIG_TEXT, "%s", (*(const ch_variant *const *)field)->name);
+        return;
+    case CONFIG_WHOLE:
+        snprintf(text, CONFIG_TEXT, "%d", *(const int *)field);
+        return;
+    case CONFIG_SWITCH:
+        snprintf(text, CONFIG_TEXT, "%s", *(const bool *)field ? "on" : "off");
+        return;
+    case CONFIG_NUMBER:
+        number = *(const double *)field;
+        snprintf(text, CONFIG_TEXT, "%.15g", number); /* as a person would write it, if that is the same number */
+        if (strtod(text, NULL) != number) snprintf(text, CONFIG_TEXT, "%.17g", number);
+        return;
+    }
+}
+
+bool config_row_same(const struct config *a, const struct config *b, const struct config_row *row) {
+    char one[CONFIG_TEXT], other[CONFIG_TEXT];
+    config_row_text(a, row, one);
+    config_row_text(b, row, other);
+    return strcmp(one, other) == 0;
+}
