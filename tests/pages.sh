@@ -22,7 +22,7 @@ names=$("$command" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 for name in $names; do
     page=$pages/man1/clearhead-$name.1
     grep -q "clearhead\\\\-$name.*(1)" "$pages/man1/clearhead.1" || fail "clearhead.1 does not name $name"
-    for option in $("$command" help "$name" | sed -n 's/^  --\([a-z-]*\).*/\1/p'); do
+    for option in $("$command" help "$name" | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p'); do
         grep -qF -- "\\fB\\-\\-${option//-/\\-}\\fR" "$page" || fail "$page does not name --$option"
     done
 done

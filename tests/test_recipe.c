@@ -71,8 +71,13 @@ static const struct {
     {"batch-size", "1", "1000000", "0", "1000001"},
     {"steps", "1", "1000000000000", "0", "1000000000001"},
     {"lr", "0", "1e6", "-1e-9", "1000001"},
+    {"min-lr", "0", "1e6", "-1e-9", "1000001"},
     {"warmup", "0", "1000000000000", "-1", "1000000000001"},
     {"clip", "0", "1e30", "-1", "2e30"},
+    {"beta1", "0", "0.999999", "-1e-9", "1"},
+    {"beta2", "0", "0.999999", "-1e-9", "1"},
+    {"epsilon", "0", "1", "-1e-9", "1.000001"},
+    {"weight-decay", "0", "1e6", "-1e-9", "1000001"},
     {"average", "0", "1000000", "-1", "1000001"},
     {"seed", "0", "9007199254740992", "-1", "9007199254740994"},
     {"threads", "0", "1024", "-1", "1025"},
@@ -269,6 +274,26 @@ static void json_and_back(void **state) {
     ch_recipe_free(back);
 }
 
+/* ---- the optimiser's constants ---- */
+
+static void check_constants(ch_recipe *recipe, double beta1, double beta2, double epsilon) {
+    struct optimizer_constants found = optimizer_resolve(recipe->optimizer, recipe->constants);
+    assert_true(found.beta1 == beta1 && found.beta2 == beta2 && found.epsilon == epsilon);
+    ch_recipe_free(recipe);
+}
+
+static void constants_are_the_optimisers_unless_said(void **state) {
+    (void)state;
+    check_constants(recipe_of("optimizer", "adam", NULL), 0.9, 0.98, 1e-9);
+    check_constants(recipe_of("optimizer", "adam-default", NULL), 0.9, 0.999, 1e-8);
+    check_constants(recipe_of("optimizer", "adamw", NULL), 0.9, 0.999, 1e-8);
+    check_constants(recipe_of("optimizer", "adamw", "beta2", "0.99", NULL), 0.9, 0.99, 1e-8);
+    check_constants(recipe_of("beta1", "0.5", "epsilon", "1e-3", NULL), 0.5, 0.98, 1e-3);
+    ch_recipe *plain = recipe_of("optimizer", "adamw", NULL);
+    assert_true(plain->weight_decay == 0.01); /* PyTorch's */
+    ch_recipe_free(plain);
+}
+
 /* ---- several options at once ---- */
 
 static void check_together(ch_recipe *recipe, const char *one, const char *two) {
@@ -298,6 +323,11 @@ static void options_must_fit_each_other(void **state) {
     check_together(recipe_of("d-model", "9", "heads", "3", NULL), "even number, found 9", "sinusoidal");
     check_together(recipe_of("min-len", "6", "max-len", "5", NULL), "min-len 6", "max-len 5");
     check_together(recipe_of("max-len", "10", "max-positions", "10", NULL), "11 positions", "max-positions is 10");
+    check_together(recipe_of("weight-decay", "0.1", NULL), "weight-decay: optimizer adam has none", "found 0.1; adamw");
+    check_together(recipe_of("schedule", "cosine", "lr", "0.01", "min-lr", "0.02", NULL), "min-lr: expected at most lr",
+                   "0.01, found 0.02");
+    check_together(recipe_of("min-lr", "0.0001", NULL), "min-lr: schedule warmup does not fall",
+                   "found 0.0001; cosine");
     ch_recipe *fits = recipe_of("max-len", "10", "max-positions", "11", NULL);
     ch_error error;
     check_ok(ch_recipe_check(fits, &error), &error);
@@ -346,6 +376,7 @@ int main(void) {
         cmocka_unit_test(bad_files_leave_the_recipe_alone),
         cmocka_unit_test(later_calls_win),
         cmocka_unit_test(json_and_back),
+        cmocka_unit_test(constants_are_the_optimisers_unless_said),
         cmocka_unit_test(options_must_fit_each_other),
         cmocka_unit_test(too_large_is_refused),
     };

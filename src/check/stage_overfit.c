@@ -60,7 +60,8 @@ static void take_step(struct fit *fit, const ch_recipe *recipe, int64_t step) {
     shard_run(&bench->shard, fit->model, pass, RC(1.0 / bench->shard.frame.counted));
     fit->last = bench->shard.loss.sum / (double)bench->shard.loss.count;
     if (step > STEPS - TAIL) fit->tail += fit->last / TAIL;
-    optimizer_adam_default.update(params->value, fit->moment, fit->grad, 1, recipe->lr, step, 0, params->trained);
+    const struct optimizer *adam = &optimizer_adam_default;
+    adam->update(&adam->own, params->value, fit->moment, fit->grad, 1, recipe->lr, step, 0, params->trained);
 }
 
 /* Trains; what it leaves stands in `fit`, whose memory is gone. */

@@ -64,9 +64,18 @@ static const struct row table[] = {
     WHOLE_ROW("batch-size", batch_size, "64", 1, 1e6, "sequences in a step", "training"),
     WHOLE_ROW("steps", steps, "3000", 1, 1e12, "steps of training", "training"),
     NUMBER_ROW("lr", lr, "RATE", "0.001", 0, 1e6, false, "learning rate after warmup", "training"),
+    NUMBER_ROW("min-lr", min_lr, "RATE", "0", 0, 1e6, false, "learning rate that schedule cosine falls to", "training"),
     WHOLE_ROW("warmup", warmup, "400", 0, 1e12, "steps over which the learning rate rises from 0", "training"),
     NUMBER_ROW("clip", clip, "NORM", "1.0", 0, 1e30, false, "largest gradient norm; 0: no clipping", "training"),
     CHOICE_ROW("optimizer", optimizer, "adam", "NAME", optimizer_row, "optimiser", "training"),
+    NUMBER_ROW("beta1", constants.beta1, "RATE", "0", 0, 1, true,
+               "share of the mean gradient that a step keeps; 0: the optimiser's own", "training"),
+    NUMBER_ROW("beta2", constants.beta2, "RATE", "0", 0, 1, true,
+               "share of the mean squared gradient that a step keeps; 0: the optimiser's own", "training"),
+    NUMBER_ROW("epsilon", constants.epsilon, "SIZE", "0", 0, 1, false,
+               "what is added to the root of that mean; 0: the optimiser's own", "training"),
+    NUMBER_ROW("weight-decay", weight_decay, "RATE", "0.01", 0, 1e6, false,
+               "share of the matrices, times the learning rate, that adamw takes off them at every step", "training"),
     CHOICE_ROW("schedule", schedule, "warmup", "NAME", schedule_row, "learning-rate schedule", "training"),
     WHOLE_ROW("average", average, "32", 0, 1e6,
               "the model is the mean of the weights over about the last 1/N of the steps, every eighth counted; 0: the "
@@ -189,6 +198,12 @@ const char *ch_recipe_get(const ch_recipe *recipe, const char *name) {
     return recipe->text[row - table];
 }
 
+bool recipe_is_default(const ch_recipe *recipe, const char *option) {
+    const struct row *row = find(option, NULL);
+    ch_assert(row);
+    return strcmp(recipe->text[row - table], row->option.default_value) == 0;
+}
+
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch) {
     return (struct example_stream){.task = recipe->task,
                                    .symbols = (int)recipe->symbols,
@@ -205,80 +220,6 @@ struct example_size recipe_example_size(const ch_recipe *recipe, int64_t length)
 
 int recipe_threads(const ch_recipe *recipe) {
     return parallel_threads((int)recipe->threads);
-}
-
-ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error) {
-    if (recipe->position != &position_sinusoidal || recipe->d_model % 2 == 0) return CH_OK;
-    return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
-                (long long)recipe->d_model);
-}
-
-const struct head *recipe_head(const ch_recipe *recipe) {
-    if (recipe->arch->decoder) return &head_next_token;
-    return recipe->task->classes ? &head_classification : &head_masked_token;
-}
-
-int recipe_kv_heads(const ch_recipe *recipe) {
-    return (int)(recipe->kv_heads ? recipe->kv_heads : recipe->heads);
-}
-
-int recipe_d_head(const ch_recipe *recipe) {
-    return (int)(recipe->d_head ? recipe->d_head : recipe->d_model / recipe->heads);
-}
-
-static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
-    long long d_model = (long long)recipe->d_model, heads = (long long)recipe->heads;
-    long long kv_heads = recipe_kv_heads(recipe), d_head = (long long)recipe->d_head;
-    if (!d_head && d_model % heads)
-        return fail(error, CH_USAGE, "d-model %lld is not divisible by heads %lld: each head gets d-model / heads",
-                    d_model, heads);
-    if (heads % kv_heads)
-        return fail(error, CH_USAGE, "kv-heads: expected a number that divides heads %lld, found %lld", heads,
-                    kv_heads);
-    if (heads * d_head > MOST_HIDDEN)
-        return fail(error, CH_USAGE, "d-head: expected heads times d-head to be at most %d, found %lld times %lld",
-                    MOST_HIDDEN, heads, d_head);
-    return CH_OK;
-}
-
-/* An assembly must be able to do what the task asks for. */
-static ch_status check_task(const ch_recipe *recipe, ch_error *error) {
-    const char *arch = recipe->arch->variant.name, *task = recipe->task->variant.name;
-    if (recipe->arch->decoder && recipe->task->classes)
-        return fail(error, CH_USAGE, "task %s asks for a class, and arch %s writes tokens: take arch encoder-only",
-                    task, arch);
-    if (!recipe->arch->decoder && !recipe->task->classes)
-        return fail(error, CH_USAGE,
-                    "task %s asks for a sequence, and arch %s cannot write one: take arch encoder-decoder or "
-                    "decoder-only",
-                    task, arch);
-    return CH_OK;
-}
-
-/* Positions that the longest example takes, and what takes them besides a source. */
-static ch_status check_positions(const ch_recipe *recipe, ch_error *error) {
-    long long length = (long long)recipe->max_len, positions = length + 1;
-    const char *why = "one more for <sos>";
-    if (!recipe->arch->encoder) {
-        positions = 2 * length + 1;
-        why = "for the source, <sos> and the target";
-    }
-    if (positions <= recipe->max_positions) return CH_OK;
-    return fail(error, CH_USAGE,
-                "max-len %lld needs %lld positions, %s, and max-positions is %lld: raise max-positions or lower "
-                "max-len",
-                length, positions, why, (long long)recipe->max_positions);
-}
-
-ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
-    ch_status status = check_heads(recipe, error);
-    if (status == CH_OK) status = recipe_check_width(recipe, error);
-    if (status == CH_OK) status = check_task(recipe, error);
-    if (status != CH_OK) return status;
-    if (recipe->min_len > recipe->max_len)
-        return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
-                    (long long)recipe->max_len);
-    return check_positions(recipe, error);
 }
 
 /* ---- JSON ---- */

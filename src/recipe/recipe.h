@@ -18,7 +18,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 34, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 39, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -42,7 +42,8 @@ struct ch_recipe {
     const struct attention_core *attention;
     /* training */
     int64_t batch_size, steps, warmup, average, seed;
-    double lr, clip;
+    double lr, min_lr, clip, weight_decay;
+    struct optimizer_constants constants; /* asked for; 0: the optimiser's own */
     const struct optimizer *optimizer;
     const struct schedule *schedule;
     const struct init *init;
@@ -61,6 +62,9 @@ ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, con
 
 /* What a model of this recipe is read with: it decodes, tells classes or finds hidden tokens. */
 const struct head *recipe_head(const ch_recipe *recipe);
+
+/* Whether nobody asked for anything else. */
+bool recipe_is_default(const ch_recipe *recipe, const char *option);
 
 /* Key/value heads and the width of a head, where the recipe leaves them to others. */
 int recipe_kv_heads(const ch_recipe *recipe);

@@ -72,6 +72,7 @@ static ch_status new_state(struct ch_trainer *t, ch_error *error) {
     if (params_turn_pays(&t->model->params)) complete = (t->turned = params_new_turned(&t->model->params));
     for (int m = 0; m < t->recipe.optimizer->moments; m++)
         complete = complete && (t->moment[m] = params_new_block(&t->model->params));
+    if (t->recipe.optimizer->decays) complete = complete && decay_new(&t->decay, &t->model->params);
     for (int lane = 0; lane < t->lanes; lane++)
         complete = complete && (t->grad[lane] = params_new_block(&t->model->params));
     if (t->recipe.log_gradients) complete = complete && (t->before = params_new_block(&t->model->params));
@@ -160,6 +161,7 @@ void ch_trainer_free(ch_trainer *t) {
         mem_free_aligned(t->grad[lane]);
         shard_free(&t->lane[lane]);
     }
+    decay_free(&t->decay);
     mem_free(t->chunk_norm);
     mem_free_aligned(t->before);
     mem_free_aligned(t->turned);
@@ -236,7 +238,8 @@ static void reduce_chunk(int chunk, void *context) {
 
 struct update {
     struct ch_trainer *trainer;
-    real grad_scale;
+    struct optimizer_constants constants;
+    real grad_scale, kept; /* kept: of each matrix by its decay */
     double lr, share;
 };
 
@@ -244,8 +247,9 @@ static void update_chunk(int chunk, void *context) {
     struct update *u = context;
     struct ch_trainer *t = u->trainer;
     size_t from = (size_t)chunk * CHUNK, length = chunk_length(t, chunk);
-    const real *value = t->model->params.value;
-    t->recipe.optimizer->update(t->model->params.value, t->moment, t->grad[0], u->grad_scale, u->lr, t->step + 1, from,
+    real *value = t->model->params.value;
+    decay_apply(&t->decay, value, u->kept, from, length);
+    t->recipe.optimizer->update(&u->constants, value, t->moment, t->grad[0], u->grad_scale, u->lr, t->step + 1, from,
                                 length);
     if (u->share > 0) move_towards(t->result->params.value + from, value + from, RC(u->share), length);
 }
@@ -269,15 +273,18 @@ static double mean_loss(const struct ch_trainer *t) {
 
 static double rate_of(const struct ch_trainer *t, int64_t step) {
     const ch_recipe *r = &t->recipe;
-    return r->schedule->rate(r->lr, r->warmup, r->steps, step);
+    struct rates rates = {.lr = r->lr, .min_lr = r->min_lr, .warmup = r->warmup, .steps = r->steps};
+    return r->schedule->rate(&rates, step);
 }
 
 /* Scales the norm down to the limit; PyTorch's clip_grad_norm_ has the 1e-6. */
 static void update_parameters(struct ch_trainer *t, double norm) {
-    double limit = t->recipe.clip, scale = limit > 0 ? limit / (norm + 1e-6) : 1;
+    double limit = t->recipe.clip, scale = limit > 0 ? limit / (norm + 1e-6) : 1, lr = rate_of(t, t->step + 1);
     struct update update = {.trainer = t,
+                            .constants = optimizer_resolve(t->recipe.optimizer, t->recipe.constants),
                             .grad_scale = RC(scale < 1 ? scale : 1),
-                            .lr = rate_of(t, t->step + 1),
+                            .kept = RC(1 - lr * t->recipe.weight_decay),
+                            .lr = lr,
                             .share = t->recipe.average ? average_share(t->recipe.average, t->step + 1) : 0};
     parallel_for(t->team, t->chunks, update_chunk, &update);
 }

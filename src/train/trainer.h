@@ -3,6 +3,7 @@
 #define CH_TRAIN_TRAINER_H
 
 #include "io/log.h"
+#include "optim/decay.h"
 #include "train/deal.h"
 #include "train/shard.h"
 
@@ -16,6 +17,7 @@ struct ch_trainer {
     int64_t step;            /* steps taken */
     struct torch_rng torch;  /* of --rng torch: state after `step` steps */
     real *moment[MOST_MOMENTS];
+    struct decay decay; /* of an optimiser that decays weights */
 
     int shards, lanes;
     struct team *team;
