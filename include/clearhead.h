@@ -172,8 +172,11 @@ CH_API size_t ch_examples_count(const ch_examples *examples);
 CH_API const ch_vocab *ch_examples_vocab(const ch_examples *examples);
 /** What the encoder reads in example i, from 0; lives as long as the examples. */
 CH_API ch_sequence ch_examples_source(const ch_examples *examples, size_t i);
-/** SOS, the answer, EOS. The decoder's input is all but the last of these, its labels are all but the first. */
+/** SOS, the answer, EOS. The decoder's input is all but the last of these, its labels are all but the first. Of a task
+ * that asks for a class: its number alone, from 0. */
 CH_API ch_sequence ch_examples_target(const ch_examples *examples, size_t i);
+/** The class of example i in words ("balanced"); NULL if the task asks for a sequence. Lives for ever. */
+CH_API const char *ch_examples_class(const ch_examples *examples, size_t i);
 
 /* ---- models ----------------------------------------------------------------------------------- */
 

@@ -35,7 +35,7 @@ struct row {
     { {name, NULL, "off", help, group}, SWITCH, FIELD(field), 0, 0, false, NULL, NULL }
 
 static const struct row table[] = {
-    CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse or copy", "data"),
+    CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse, copy or brackets", "data"),
     WHOLE_ROW("symbols", symbols, "10", 1, MOST_SYMBOLS, "words of the vocabulary: numbers from 0", "data"),
     WHOLE_ROW("min-len", min_len, "4", 1, 1e6, "shortest source", "data"),
     WHOLE_ROW("max-len", max_len, "10", 1, 1e6, "longest source", "data"),
@@ -231,9 +231,36 @@ static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
     return CH_OK;
 }
 
+ch_status recipe_task_fits(const ch_recipe *recipe, ch_error *error) {
+    if (recipe->task->kind == TASK_TO_SEQUENCE) return CH_OK;
+    return fail(error, CH_USAGE,
+                "task %s asks for a class, and an encoder-decoder answers with a sequence: it needs --arch "
+                "encoder-only",
+                recipe->task->variant.name);
+}
+
+static ch_status check_pairs(const ch_recipe *recipe, ch_error *error) {
+    if (!recipe->task->in_pairs) return CH_OK;
+    if (recipe->symbols % 2)
+        return fail(error, CH_USAGE,
+                    "symbols: expected an even number for task %s, an opening and a closing each, "
+                    "found %lld",
+                    recipe->task->variant.name, (long long)recipe->symbols);
+    if (recipe->min_len == recipe->max_len && recipe->min_len % 2)
+        return fail(error, CH_USAGE, "min-len and max-len: expected an even length for task %s, found only %lld",
+                    recipe->task->variant.name, (long long)recipe->min_len);
+    return CH_OK;
+}
+
 ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
+    ch_status status = recipe_check_sizes(recipe, error);
+    return status == CH_OK ? recipe_task_fits(recipe, error) : status;
+}
+
+ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error) {
     ch_status status = check_heads(recipe, error);
     if (status == CH_OK) status = recipe_check_width(recipe, error);
+    if (status == CH_OK) status = check_pairs(recipe, error);
     if (status != CH_OK) return status;
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,

@@ -61,7 +61,10 @@ ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, con
 int recipe_kv_heads(const ch_recipe *recipe);
 int recipe_d_head(const ch_recipe *recipe);
 
-/* The part of ch_recipe_check that concerns the width and the positions alone. */
+/* ch_recipe_check's parts: all that concerns sizes; whether the model that the recipe builds answers its task; */
+ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error);
+ch_status recipe_task_fits(const ch_recipe *recipe, ch_error *error);
+/* what concerns the width and the positions alone. */
 ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error);
 
 /* The recipe's examples, for one use; torch: drawn by PyTorch's generator, NULL: by Philox. */

@@ -126,7 +126,7 @@ ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, c
     if (recipe->symbols != model->vocab.symbols)
         return fail(error, CH_USAGE, "symbols: the model was made for %d, found %lld", model->vocab.symbols,
                     (long long)recipe->symbols);
-    return CH_OK;
+    return recipe_task_fits(recipe, error);
 }
 
 ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t count, ch_evaluation *result,
