@@ -35,7 +35,7 @@ struct row {
     { {name, NULL, "off", help, group}, SWITCH, FIELD(field), 0, 0, false, NULL, NULL }
 
 static const struct row table[] = {
-    CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse or copy", "data"),
+    CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse, copy or brackets", "data"),
     WHOLE_ROW("symbols", symbols, "10", 1, MOST_SYMBOLS, "words of the vocabulary: numbers from 0", "data"),
     WHOLE_ROW("min-len", min_len, "4", 1, 1e6, "shortest source", "data"),
     WHOLE_ROW("max-len", max_len, "10", 1, 1e6, "longest source", "data"),
@@ -214,8 +214,8 @@ struct example_stream example_stream(const ch_recipe *recipe, enum philox_use us
                                    .torch = torch};
 }
 
-struct example_size recipe_example_size(const ch_recipe *recipe, int64_t length) {
-    return (struct example_size){(int)length, recipe->task->classes ? 1 : (int)length + 2};
+struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t length) {
+    return (struct example_limits){(int)length, recipe->task->kind == TASK_TO_CLASS ? 1 : (int)length + 2};
 }
 
 int recipe_threads(const ch_recipe *recipe) {

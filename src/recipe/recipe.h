@@ -70,11 +70,13 @@ bool recipe_is_default(const ch_recipe *recipe, const char *option);
 int recipe_kv_heads(const ch_recipe *recipe);
 int recipe_d_head(const ch_recipe *recipe);
 
-/* The part of ch_recipe_check that concerns the width and the positions alone. */
+/* ch_recipe_check's parts: all but whether the assembly can do what the task asks for; */
+ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error);
+/* what concerns the width and the positions alone. */
 ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error);
 
 /* Tokens of an example of so many symbols. */
-struct example_size recipe_example_size(const ch_recipe *recipe, int64_t length);
+struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t length);
 
 /* The recipe's examples, for one use; torch: drawn by PyTorch's generator, NULL: by Philox. */
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch);

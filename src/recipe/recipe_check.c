@@ -36,6 +36,19 @@ static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
     return CH_OK;
 }
 
+static ch_status check_pairs(const ch_recipe *recipe, ch_error *error) {
+    if (!recipe->task->in_pairs) return CH_OK;
+    if (recipe->symbols % 2)
+        return fail(error, CH_USAGE,
+                    "symbols: expected an even number for task %s, an opening and a closing each, "
+                    "found %lld",
+                    recipe->task->variant.name, (long long)recipe->symbols);
+    if (recipe->min_len == recipe->max_len && recipe->min_len % 2)
+        return fail(error, CH_USAGE, "min-len and max-len: expected an even length for task %s, found only %lld",
+                    recipe->task->variant.name, (long long)recipe->min_len);
+    return CH_OK;
+}
+
 /* An assembly must be able to do what the task asks for. */
 static ch_status check_task(const ch_recipe *recipe, ch_error *error) {
     const char *arch = recipe->arch->variant.name, *task = recipe->task->variant.name;
@@ -54,7 +67,7 @@ static ch_status check_task(const ch_recipe *recipe, ch_error *error) {
 static ch_status check_positions(const ch_recipe *recipe, ch_error *error) {
     long long length = (long long)recipe->max_len, positions = length + 1;
     const char *why = "one more for <sos>";
-    if (!recipe->arch->encoder) {
+    if (!recipe->arch->encoder && !recipe->task->classes) {
         positions = 2 * length + 1;
         why = "for the source, <sos> and the target";
     }
@@ -83,9 +96,14 @@ static ch_status check_rates(const ch_recipe *recipe, ch_error *error) {
 }
 
 ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
+    ch_status status = recipe_check_sizes(recipe, error);
+    return status == CH_OK ? check_task(recipe, error) : status;
+}
+
+ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error) {
     ch_status status = check_heads(recipe, error);
     if (status == CH_OK) status = recipe_check_width(recipe, error);
-    if (status == CH_OK) status = check_task(recipe, error);
+    if (status == CH_OK) status = check_pairs(recipe, error);
     if (status == CH_OK) status = check_decay(recipe, error);
     if (status == CH_OK) status = check_rates(recipe, error);
     if (status != CH_OK) return status;

@@ -27,7 +27,7 @@ static struct pass forcing_pass(const struct attention_core *core) {
 }
 
 struct shard_use evaluate_use(const struct ch_model *model, const ch_recipe *recipe, int batch) {
-    return (struct shard_use){.pass = forcing_pass(recipe->attention), .limits = example_limits(model, recipe, batch)};
+    return (struct shard_use){.pass = forcing_pass(recipe->attention), .limits = shard_limits(model, recipe, batch)};
 }
 
 static void force_batches(int worker, void *context) {
@@ -129,6 +129,9 @@ ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, c
     if (recipe->symbols != model->vocab.symbols)
         return fail(error, CH_USAGE, "symbols: the model was made for %d, found %lld", model->vocab.symbols,
                     (long long)recipe->symbols);
+    if ((recipe->task->kind == TASK_TO_CLASS) != model->net.head->classes)
+        return fail(error, CH_USAGE, "task %s: a model that is %s with a head %s cannot answer it",
+                    recipe->task->variant.name, model->net.arch->variant.name, model->net.head->variant.name);
     return CH_OK;
 }
 

@@ -315,8 +315,22 @@ LINES = {
 }
 
 
+# The first byte chooses tokens, framing and context.
+TEXT = {
+    "good_windows": b"\x08" + b"to be, or not to be" * 3,
+    "good_lines": b"\x3f" + "emma\n\nzoë\r\nliv €\nева".encode(),
+    "good_bytes": b"\x1c" + bytes(range(256)),
+    "bad_cut": b"\x05" + "€".encode()[:2],
+    "bad_empty": b"\x01",
+    "bad_lines": b"\x03\n\r\n\n",
+    "bad_long": b"\x07" + b"x" * 50,
+    "bad_nul": b"\x01ab\x00c",
+    "bad_surrogate": b"\x01a\xed\xa0\x80",
+}
+
+
 CORPORA = {"json": JSON, "lines": LINES, "model": MODEL, "recipe": RECIPE, "run": RUN, "safetensors": SAFETENSORS,
-           "vocab": VOCAB}
+           "text": TEXT, "vocab": VOCAB}
 
 
 def main():
