@@ -38,14 +38,17 @@ static void release(struct ch_figure *figure) {
 
 static ch_status make_table(const ch_recipe *recipe, struct params *params, const struct param **row, ch_error *error) {
     struct position position;
-    int width = (int)recipe->d_model, count = (int)recipe->max_positions;
-    ch_status status = position_declare(&position, recipe->position, params, width, count, error);
+    struct position_sizes sizes = {.width = (int)recipe->d_model,
+                                   .max_positions = (int)recipe->max_positions,
+                                   .d_head = recipe_d_head(recipe),
+                                   .rope = recipe->rope};
+    ch_status status = position_declare(&position, recipe->position, params, &sizes, error);
     if (status == CH_OK) status = params_commit(params, error);
     if (status == CH_OK) /* the table, the map and the lines */
         status = memory_check("a figure of these positions needs", mem_times(params->block, 3 * sizeof(double)), error);
     if (status == CH_OK) status = params_allocate(params, error);
     if (status != CH_OK) return status;
-    recipe->position->fill(&position, params);
+    position_fill(&position, params);
     *row = &params->row[position.table];
     return CH_OK;
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_PARTS = 8, MOST_MEMORIES = 12, ARITHMETIC = 96, PART_NAME = 40 };
+enum { MOST_PARTS = 9, MOST_MEMORIES = 12, ARITHMETIC = 192, PART_NAME = 40 };
 
 struct ch_summary {
     ch_summary_part part[MOST_PARTS];
@@ -54,38 +54,51 @@ static void write_sum(char out[ARITHMETIC], const struct params *params, const c
     }
 }
 
-/* Whether every attention has as many parameters as the first, so that layers can be counted by one. */
+/* Whether every attention has the sizes of the first, so that layers can be counted by one. */
 static bool are_alike(const struct config *config) {
     const struct attention_shape *first = &config->shape[0];
     for (int i = 1; i < CONFIG_ATTENTIONS * config->layers; i++) {
         const struct attention_shape *shape = &config->shape[i];
         if (shape->heads * shape->d_head != first->heads * first->d_head ||
-            shape->kv_heads * shape->d_head != first->kv_heads * first->d_head)
+            shape->kv_heads * shape->d_head != first->kv_heads * first->d_head ||
+            (config->qk_norm && shape->d_head != first->d_head))
             return false;
     }
     return true;
 }
 
-/* Four square matrices, in D alone. */
+/* Four square matrices, in D alone, each with a bias. */
 static bool is_plain(const struct config *config) {
     const struct attention_shape *first = &config->shape[0];
-    return first->kv_heads == first->heads && first->heads * first->d_head == config->d_model;
+    return first->kv_heads == first->heads && first->heads * first->d_head == config->d_model &&
+           config->bias->projections && !config->qk_norm && config->position->scope != POSITION_OF_ATTENTION;
 }
 
+/* Relative positions that a stack's layers share. */
+static int64_t shared_biases(const struct params *params, const char *stack) {
+    char name[PARAM_NAME];
+    snprintf(name, sizeof name, "%srel_bias.", stack);
+    return count_of(params, name, "");
+}
+
+/* self, cross: parameters of each attention; cross 0: there is none. */
 static void add_layers(struct ch_summary *s, const struct ch_model *model, const char *name, const char *prefix,
-                       int attentions, int64_t attention, int64_t ffn, bool alike) {
+                       int64_t self, int64_t cross, int64_t ffn, bool alike) {
     const struct params *params = &model->params;
     int layers = model->config.layers;
-    char part[PART_NAME];
-    int64_t all = count_of(params, prefix, ""),
+    char part[PART_NAME], attentions[ARITHMETIC];
+    int64_t all = count_of(params, prefix, "") - shared_biases(params, prefix),
             norms = count_of(params, prefix, ".n") - count_of(params, prefix, ".net");
     snprintf(part, sizeof part, "%s layers (x%d)", name, layers);
-    if (alike && attentions == 1)
-        add_part(s, part, true, all, "%d x (%lld + %lld + %lld)", layers, (long long)attention, (long long)ffn,
+    if (cross == self)
+        snprintf(attentions, sizeof attentions, "2 x %lld", (long long)self);
+    else if (cross)
+        snprintf(attentions, sizeof attentions, "%lld + %lld", (long long)self, (long long)cross);
+    else
+        snprintf(attentions, sizeof attentions, "%lld", (long long)self);
+    if (alike)
+        add_part(s, part, true, all, "%d x (%s + %lld + %lld)", layers, attentions, (long long)ffn,
                  (long long)norms / layers);
-    else if (alike)
-        add_part(s, part, true, all, "%d x (%d x %lld + %lld + %lld)", layers, attentions, (long long)attention,
-                 (long long)ffn, (long long)norms / layers);
     else
         add_part(s, part, true, all, "sum over layers");
     s->layers += all;
@@ -94,25 +107,32 @@ static void add_layers(struct ch_summary *s, const struct ch_model *model, const
 static void add_parts(struct ch_summary *s, const struct ch_model *model) {
     const struct params *params = &model->params;
     int d = model->config.d_model, v = ch_vocab_size(&model->vocab);
-    char feed_forward[ARITHMETIC], attention_sum[ARITHMETIC];
+    char feed_forward[ARITHMETIC], attention_sum[ARITHMETIC], output_sum[ARITHMETIC];
     write_sum(feed_forward, params, "enc.0.ff.");
     bool alike = are_alike(&model->config);
+    int64_t self = count_of(params, "dec.0.self_attn.", ""), cross = count_of(params, "dec.0.cross_attn.", "");
     int64_t attention = count_of(params, "enc.0.attn.", ""), ffn = count_of(params, "enc.0.ff.", "");
     add_part(s, "Two embedding tables", true, count_of(params, "src_emb.", "") + count_of(params, "tgt_emb.", ""),
              "2 x %d x %d", v, d);
     int64_t positions = count_of(params, "pos.", "");
     if (positions) add_part(s, "Position table", true, positions, "%d x %d", model->config.max_positions, d);
+    int64_t biases = shared_biases(params, "enc."), all_biases = biases + shared_biases(params, "dec.");
+    if (all_biases)
+        add_part(s, "Relative positions", true, all_biases, "%lld + %lld", (long long)biases,
+                 (long long)(all_biases - biases));
     write_sum(attention_sum, params, "enc.0.attn.");
     if (alike && is_plain(&model->config))
         add_part(s, "Attention block (each)", false, attention, "4 x (%d x %d + %d)", d, d, d);
     else if (alike)
-        add_part(s, "Attention block (each)", false, attention, "%s", attention_sum);
+        add_part(s, self == cross ? "Attention block (each)" : "Attention block (self)", false, attention, "%s",
+                 attention_sum);
     add_part(s, "Feed-forward block (each)", false, ffn, "%s", feed_forward);
-    add_layers(s, model, "Encoder", "enc.", 1, attention, ffn, alike);
-    add_layers(s, model, "Decoder", "dec.", 2, attention, ffn, alike);
+    add_layers(s, model, "Encoder", "enc.", attention, 0, ffn, alike);
+    add_layers(s, model, "Decoder", "dec.", self, cross, ffn, alike);
     int64_t last = count_of(params, "enc_norm.", ""), both = last + count_of(params, "dec_norm.", "");
     if (both) add_part(s, "Norms behind the stacks", true, both, "2 x %lld", (long long)last);
-    add_part(s, "Output projection", true, count_of(params, "generator.", ""), "%d x %d + %d", d, v, v);
+    write_sum(output_sum, params, "generator.");
+    add_part(s, "Output projection", true, count_of(params, "generator.", ""), "%s", output_sum);
     s->ffn = count_of(params, "", ".ff.");
     s->total = params_count_trained(params);
 }

@@ -8,6 +8,17 @@ struct attention_shape *config_shape(const struct config *config, enum config_at
     return &config->shape[(int)which * config->layers + layer];
 }
 
+struct position_sizes config_position(const struct config *config) {
+    return (struct position_sizes){.width = config->d_model,
+                                   .max_positions = config->max_positions,
+                                   .d_head = config_shape(config, CONFIG_ENCODER_SELF, 0)->d_head,
+                                   .rope = config->rope};
+}
+
+int config_longest(const struct config *config) {
+    return config->position->can_extend ? MOST_POSITIONS : config->max_positions;
+}
+
 static int attentions(const struct config *config) {
     return CONFIG_ATTENTIONS * config->layers;
 }
@@ -58,7 +69,8 @@ void config_free(struct config *config) {
 static bool same_shape(const struct attention_shape *a, const struct attention_shape *b) {
     size_t list = (size_t)a->heads * sizeof(int);
     return a->heads == b->heads && a->kv_heads == b->kv_heads && a->d_head == b->d_head &&
-           memcmp(a->kv_of_head, b->kv_of_head, list) == 0 && memcmp(a->original_head, b->original_head, list) == 0;
+           a->original_heads == b->original_heads && memcmp(a->kv_of_head, b->kv_of_head, list) == 0 &&
+           memcmp(a->original_head, b->original_head, list) == 0;
 }
 
 bool config_same(const struct config *a, const struct config *b) {

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "data/vocab.h"
 #include "io/safetensors.h"
+#include "nn/bias.h"
 #include "nn/block.h"
 #include "nn/ffn.h"
 #include "nn/limits.h"
@@ -19,9 +20,14 @@ struct config {
     const struct position_variant *position;
     const struct ffn_variant *ffn;
     const struct norm_placement *placement;
+    const struct bias_variant *bias;
     int d_model, d_ff, layers, max_positions;
     int symbols; /* of the vocabulary; the three special tokens come on top */
     double dropout;
+    struct rope_settings rope;
+    bool qk_norm;    /* queries and keys of each head normalised */
+    int window;      /* of self-attentions; 0: none */
+    double soft_cap; /* of their scores; 0: none */
     /* (3 * layers) self-attention of the encoder, self- and cross-attention of the decoder: shapes are per attention */
     struct attention_shape *shape;
     char task[CONFIG_TASK]; /* what it was trained on; empty: unknown */
@@ -31,12 +37,19 @@ enum config_attention { CONFIG_ENCODER_SELF, CONFIG_DECODER_SELF, CONFIG_DECODER
 
 struct attention_shape *config_shape(const struct config *config, enum config_attention which, int layer);
 
+/* What its positions need to know; positions that turn pairs have one head width in all self-attentions. */
+struct position_sizes config_position(const struct config *config);
+/* The longest sequence that it takes. */
+int config_longest(const struct config *config);
+
 /* All attentions alike: H heads of Dh, K of keys and values; and the plain kind, K = H heads of D / H. */
 ch_status config_shapes(struct config *config, int heads, int kv_heads, int d_head, ch_error *error);
 ch_status config_uniform(struct config *config, int heads, ch_error *error);
 ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_error *error);
 ch_status config_copy(struct config *to, const struct config *from, ch_error *error);
 void config_free(struct config *config);
+/* Gives those parts that a file may leave out what leaving them out means. */
+void config_fill_absent(struct config *config);
 /* Whether both build the same model. */
 bool config_same(const struct config *a, const struct config *b);
 

@@ -9,9 +9,8 @@ static ch_status declare_embeddings(struct encoder_decoder *net, struct params *
     if (status == CH_OK)
         status = embedding_declare(&net->decoder.embedding, params, "tgt", "tgt_emb", net->vocab, net->width,
                                    config->symbols, &net->position, error);
-    if (status == CH_OK)
-        status = position_declare(&net->position, config->position, params, net->width, config->max_positions, error);
-    return status;
+    struct position_sizes sizes = config_position(config);
+    return status == CH_OK ? position_declare(&net->position, config->position, params, &sizes, error) : status;
 }
 
 ch_status encoder_decoder_declare(struct encoder_decoder *net, struct params *params, const struct config *config,
@@ -21,7 +20,8 @@ ch_status encoder_decoder_declare(struct encoder_decoder *net, struct params *pa
     if (status == CH_OK) status = stack_declare_blocks(&net->encoder, params, config, "enc", &block_encoder, error);
     if (status == CH_OK) status = stack_declare_blocks(&net->decoder, params, config, "dec", &block_decoder, error);
     if (status == CH_OK)
-        status = linear_declare(&net->generator, params, "", "generator", net->width, net->vocab, true, NULL, error);
+        status = linear_declare(&net->generator, params, "", "generator", net->width, net->vocab, config->bias->others,
+                                NULL, error);
     return status;
 }
 

@@ -34,8 +34,7 @@ ch_status model_allocate(struct ch_model *model, ch_error *error) {
         memory_check("the parameters of this model need", mem_times(model->params.block, sizeof(real)), error);
     if (status == CH_OK) status = vocab_new(&model->vocab, model->config.symbols, error);
     if (status == CH_OK) status = params_allocate(&model->params, error);
-    if (status == CH_OK && model->config.position->fill)
-        model->config.position->fill(&model->net.position, &model->params);
+    if (status == CH_OK) position_fill(&model->net.position, &model->params);
     return status;
 }
 

@@ -56,7 +56,22 @@ static const struct row table[] = {
     CHOICE_ROW("norm-placement", placement, "post", "{post,pre}", norm_placement_row,
                "norms behind each residual addition, or before each sublayer", "model"),
     CHOICE_ROW("position", position, "sinusoidal", "NAME", position_row, "how order enters", "model"),
+    NUMBER_ROW("rope-base", rope.base, "BASE", "10000", 1, MOST_ROPE_BASE, true,
+               "base of rotary positions: the slowest pairs turn about that many times slower than the fastest",
+               "model"),
+    CHOICE_ROW("rope-scaling", rope.scaling, "none", "NAME", rope_scaling_row,
+               "how rotary positions are stretched over longer sequences", "model"),
+    NUMBER_ROW("rope-factor", rope.factor, "FACTOR", "1", 1, MOST_ROPE_FACTOR, true,
+               "by how much rope-scaling stretches", "model"),
     CHOICE_ROW("ffn", ffn, "relu", "NAME", ffn_row, "feed-forward network", "model"),
+    CHOICE_ROW("bias", bias, "all", "NAME", bias_row, "which layers have biases", "model"),
+    SWITCH_ROW("qk-norm", qk_norm,
+               "normalise queries and keys of each head, by the model's norm, before they are compared", "model"),
+    WHOLE_ROW("window", window, "0", 0, MOST_POSITIONS,
+              "positions that self-attention sees, a token's own included (an encoder: as many ahead); 0: all",
+              "model"),
+    NUMBER_ROW("soft-cap", soft_cap, "CAP", "0", 0, MOST_SOFT_CAP, true,
+               "self-attention's scores s become CAP tanh(s / CAP); 0: they stay", "model"),
     CHOICE_ROW("attention", attention, "fused", "{fused,explicit}", attention_core_row,
                "core that computes attention; the results are the same", "model"),
 
@@ -203,7 +218,7 @@ int recipe_threads(const ch_recipe *recipe) {
 }
 
 ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error) {
-    if (recipe->position != &position_sinusoidal || recipe->d_model % 2 == 0) return CH_OK;
+    if (!recipe->position->even_width || recipe->d_model % 2 == 0) return CH_OK;
     return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
                 (long long)recipe->d_model);
 }
@@ -214,6 +229,10 @@ int recipe_kv_heads(const ch_recipe *recipe) {
 
 int recipe_d_head(const ch_recipe *recipe) {
     return (int)(recipe->d_head ? recipe->d_head : recipe->d_model / recipe->heads);
+}
+
+ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error) {
+    return position_check(recipe->position, &recipe->rope, recipe_d_head(recipe), error);
 }
 
 static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
@@ -234,11 +253,13 @@ static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
 ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
     ch_status status = check_heads(recipe, error);
     if (status == CH_OK) status = recipe_check_width(recipe, error);
+    if (status == CH_OK) status = recipe_check_positions(recipe, error);
+    if (status == CH_OK) status = soft_cap_check(recipe->soft_cap, error);
     if (status != CH_OK) return status;
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
                     (long long)recipe->max_len);
-    if (recipe->max_len + 1 > recipe->max_positions)
+    if (!recipe->position->can_extend && recipe->max_len + 1 > recipe->max_positions)
         return fail(error, CH_USAGE,
                     "max-len %lld needs %lld positions, one more for <sos>, and max-positions is %lld: raise "
                     "max-positions or lower max-len",

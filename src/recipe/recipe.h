@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "data/examples.h"
 #include "kernels/kernels.h"
+#include "nn/bias.h"
 #include "nn/block.h"
 #include "nn/ffn.h"
 #include "nn/init.h"
@@ -17,7 +18,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 33, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 40, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -31,10 +32,13 @@ struct ch_recipe {
     const struct task *task;
     int64_t symbols, min_len, max_len;
     /* model */
-    int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions;
-    double dropout;
+    int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions, window;
+    double dropout, soft_cap;
+    struct rope_settings rope;
+    bool qk_norm;
     const struct norm_variant *norm;
     const struct norm_placement *placement;
+    const struct bias_variant *bias;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
     const struct attention_core *attention;
@@ -61,8 +65,9 @@ ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, con
 int recipe_kv_heads(const ch_recipe *recipe);
 int recipe_d_head(const ch_recipe *recipe);
 
-/* The part of ch_recipe_check that concerns the width and the positions alone. */
+/* The parts of ch_recipe_check that concern the width and the positions alone. */
 ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error);
+ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error);
 
 /* The recipe's examples, for one use; torch: drawn by PyTorch's generator, NULL: by Philox. */
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch);
