@@ -31,7 +31,7 @@ struct ch_decoder {
 };
 
 static ch_status check_options(const ch_model *model, const ch_decode_options *options, ch_error *error) {
-    int positions = model->config.max_positions;
+    int positions = config_longest(&model->config);
     if (options->max_new < 0 || options->max_new > positions)
         return fail(error, CH_USAGE,
                     "max-new: expected 1 to %d, the model's positions, or 0 for a limit by length, found %d", positions,
@@ -102,12 +102,12 @@ void ch_decoder_free(ch_decoder *decoder) {
 /* Most tokens of an answer, EOS included. */
 static int limit_of(const struct ch_decoder *decoder, size_t source_length) {
     if (decoder->options.max_new) return decoder->options.max_new;
-    int positions = decoder->model->config.max_positions, by_length = (int)source_length + DEFAULT_EXTRA;
+    int positions = config_longest(&decoder->model->config), by_length = (int)source_length + DEFAULT_EXTRA;
     return by_length < positions ? by_length : positions;
 }
 
 static ch_status check_source(const struct ch_decoder *decoder, ch_sequence source, size_t number, ch_error *error) {
-    int positions = decoder->model->config.max_positions;
+    int positions = config_longest(&decoder->model->config);
     char what[48];
     snprintf(what, sizeof what, "source %zu", number);
     if (source.length == 0) return fail(error, CH_FAILED, "%s is empty; expected at least one token", what);

@@ -89,6 +89,7 @@ ch_model_info ch_model_get_info(const ch_model *model) {
                            .layers = model->config.layers,
                            .vocab_size = ch_vocab_size(&model->vocab),
                            .max_positions = model->config.max_positions,
+                           .longest = config_longest(&model->config),
                            .dropout = model->config.dropout,
                            .parameters = params_count_trained(&model->params),
                            .task = model->config.task};

@@ -50,8 +50,8 @@ static const struct row table[] = {
     WHOLE_ROW("layers", layers, "2", 1, MOST_LAYERS, "layers of the encoder and of the decoder", "model"),
     NUMBER_ROW("dropout", dropout, "RATE", "0.1", 0, 1, true,
                "share of elements that training drops, from 0 to below 1", "model"),
-    WHOLE_ROW("max-positions", max_positions, "64", 2, MOST_POSITIONS, "longest sequence that the model can take",
-              "model"),
+    WHOLE_ROW("max-positions", max_positions, "64", 2, MOST_POSITIONS,
+              "positions that the model is made for; sinusoidal and learned ones end there, others extend", "model"),
     CHOICE_ROW("norm", norm, "layernorm", "NAME", norm_row, "normalisation of a row", "model"),
     CHOICE_ROW("norm-placement", placement, "post", "{post,pre}", norm_placement_row,
                "norms behind each residual addition, or before each sublayer", "model"),
@@ -217,22 +217,12 @@ int recipe_threads(const ch_recipe *recipe) {
     return parallel_threads((int)recipe->threads);
 }
 
-ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error) {
-    if (!recipe->position->even_width || recipe->d_model % 2 == 0) return CH_OK;
-    return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
-                (long long)recipe->d_model);
-}
-
 int recipe_kv_heads(const ch_recipe *recipe) {
     return (int)(recipe->kv_heads ? recipe->kv_heads : recipe->heads);
 }
 
 int recipe_d_head(const ch_recipe *recipe) {
     return (int)(recipe->d_head ? recipe->d_head : recipe->d_model / recipe->heads);
-}
-
-ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error) {
-    return position_check(recipe->position, &recipe->rope, recipe_d_head(recipe), error);
 }
 
 static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
@@ -250,9 +240,16 @@ static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
     return CH_OK;
 }
 
+ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error) {
+    if (recipe->position->even_width && recipe->d_model % 2)
+        return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
+                    (long long)recipe->d_model);
+    ch_status status = recipe->position->rotary ? check_heads(recipe, error) : CH_OK;
+    return status == CH_OK ? position_check(recipe->position, &recipe->rope, recipe_d_head(recipe), error) : status;
+}
+
 ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
     ch_status status = check_heads(recipe, error);
-    if (status == CH_OK) status = recipe_check_width(recipe, error);
     if (status == CH_OK) status = recipe_check_positions(recipe, error);
     if (status == CH_OK) status = soft_cap_check(recipe->soft_cap, error);
     if (status != CH_OK) return status;

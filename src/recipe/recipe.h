@@ -65,8 +65,7 @@ ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, con
 int recipe_kv_heads(const ch_recipe *recipe);
 int recipe_d_head(const ch_recipe *recipe);
 
-/* The parts of ch_recipe_check that concern the width and the positions alone. */
-ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error);
+/* The part of ch_recipe_check that concerns the positions and the widths that they need alone. */
 ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error);
 
 /* The recipe's examples, for one use; torch: drawn by PyTorch's generator, NULL: by Philox. */
