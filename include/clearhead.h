@@ -142,7 +142,7 @@ CH_API char *ch_recipe_json(const ch_recipe *recipe);
 /** Frees a text that the library gave away; NULL is fine. */
 CH_API void ch_string_free(char *string);
 
-/** The variants of a family ("task", "norm", "position", "ffn", "attention", "optimizer", "schedule", "init",
+/** The variants of a family ("task", "norm", "position", "ffn", "bias", "attention", "optimizer", "schedule", "init",
  * "rng", "plot"), for listings: row i, or NULL past the end or for an unknown family. */
 typedef struct ch_variant {
     const char *name; /**< what an option is set to */
@@ -192,7 +192,8 @@ typedef struct ch_model_info {
     int d_ff;                 /**< F */
     int layers;               /**< L, of the encoder and of the decoder */
     int vocab_size;           /**< V, special tokens included */
-    int max_positions;        /**< the longest sequence that it takes */
+    int max_positions;        /**< positions that it was made for */
+    int longest;              /**< the longest sequence that it takes: where positions can extend, a longer one */
     double dropout;           /**< the share that training drops, 0 to below 1 */
     int64_t parameters;       /**< trained ones */
     const char *task;         /**< what it was trained on, "" if unknown */

@@ -75,6 +75,7 @@ static struct ch_model *small_model(void) {
                             .symbols = 10};
     struct ch_model *model;
     ch_error error;
+    config_fill_absent(&config);
     check_ok(config_shapes(&config, HEADS, files[number].kv_heads, files[number].d_head, &error), &error);
     check_ok(model_build(&config, &model, &error), &error);
     check_ok(model_allocate(model, &error), &error);

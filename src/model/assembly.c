@@ -16,9 +16,8 @@ static ch_status declare_embeddings(struct assembly *net, struct params *params,
     if (status == CH_OK && net->arch->decoder)
         status = embedding_declare(&net->decoder.embedding, params, both ? "tgt" : "tok", both ? "tgt_emb" : "tok_emb",
                                    vocab.size, net->width, vocab.pad, &net->position, error);
-    if (status == CH_OK)
-        status = position_declare(&net->position, config->position, params, net->width, config->max_positions, error);
-    return status;
+    struct position_sizes sizes = config_position(config);
+    return status == CH_OK ? position_declare(&net->position, config->position, params, &sizes, error) : status;
 }
 
 ch_status assembly_declare(struct assembly *net, struct params *params, const struct config *config, ch_error *error) {
@@ -33,8 +32,8 @@ ch_status assembly_declare(struct assembly *net, struct params *params, const st
     if (status == CH_OK && net->arch->decoder)
         status = stack_declare_blocks(&net->decoder, params, config, "dec", kind, error);
     if (status != CH_OK) return status;
-    return linear_declare(&net->generator, params, "", net->head->parameter, net->width, net->outputs, true, NULL,
-                          error);
+    return linear_declare(&net->generator, params, "", net->head->parameter, net->width, net->outputs,
+                          config->bias->others, NULL, error);
 }
 
 void assembly_free(struct assembly *net) {

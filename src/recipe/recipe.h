@@ -10,6 +10,7 @@
 #include "data/examples.h"
 #include "kernels/kernels.h"
 #include "nn/arch.h"
+#include "nn/bias.h"
 #include "nn/block.h"
 #include "nn/ffn.h"
 #include "nn/init.h"
@@ -18,7 +19,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 39, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 46, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -33,10 +34,13 @@ struct ch_recipe {
     int64_t symbols, min_len, max_len;
     /* model */
     const struct arch *arch;
-    int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions;
-    double dropout;
+    int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions, window;
+    double dropout, soft_cap;
+    struct rope_settings rope;
+    bool qk_norm;
     const struct norm_variant *norm;
     const struct norm_placement *placement;
+    const struct bias_variant *bias;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
     const struct attention_core *attention;
@@ -72,8 +76,8 @@ int recipe_d_head(const ch_recipe *recipe);
 
 /* ch_recipe_check's parts: all but whether the assembly can do what the task asks for; */
 ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error);
-/* what concerns the width and the positions alone. */
-ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error);
+/* what concerns the positions and the widths that they need alone. */
+ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error);
 
 /* Tokens of an example of so many symbols. */
 struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t length);

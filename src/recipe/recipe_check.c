@@ -2,12 +2,6 @@
 #include "nn/limits.h"
 #include "recipe/recipe.h"
 
-ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error) {
-    if (recipe->position != &position_sinusoidal || recipe->d_model % 2 == 0) return CH_OK;
-    return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
-                (long long)recipe->d_model);
-}
-
 const struct head *recipe_head(const ch_recipe *recipe) {
     if (recipe->arch->decoder) return &head_next_token;
     return recipe->task->classes ? &head_classification : &head_masked_token;
@@ -36,6 +30,14 @@ static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
     return CH_OK;
 }
 
+ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error) {
+    if (recipe->position->even_width && recipe->d_model % 2)
+        return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
+                    (long long)recipe->d_model);
+    ch_status status = recipe->position->rotary ? check_heads(recipe, error) : CH_OK;
+    return status == CH_OK ? position_check(recipe->position, &recipe->rope, recipe_d_head(recipe), error) : status;
+}
+
 static ch_status check_pairs(const ch_recipe *recipe, ch_error *error) {
     if (!recipe->task->in_pairs) return CH_OK;
     if (recipe->symbols % 2)
@@ -53,8 +55,8 @@ static ch_status check_pairs(const ch_recipe *recipe, ch_error *error) {
 static ch_status check_task(const ch_recipe *recipe, ch_error *error) {
     const char *arch = recipe->arch->variant.name, *task = recipe->task->variant.name;
     if (recipe->arch->decoder && recipe->task->classes)
-        return fail(error, CH_USAGE, "task %s asks for a class, and arch %s writes tokens: take arch encoder-only",
-                    task, arch);
+        return fail(error, CH_USAGE,
+                    "task %s asks for a class, and arch %s writes tokens: it needs --arch encoder-only", task, arch);
     if (!recipe->arch->decoder && !recipe->task->classes)
         return fail(error, CH_USAGE,
                     "task %s asks for a sequence, and arch %s cannot write one: take arch encoder-decoder or "
@@ -71,7 +73,7 @@ static ch_status check_positions(const ch_recipe *recipe, ch_error *error) {
         positions = 2 * length + 1;
         why = "for the source, <sos> and the target";
     }
-    if (positions <= recipe->max_positions) return CH_OK;
+    if (recipe->position->can_extend || positions <= recipe->max_positions) return CH_OK;
     return fail(error, CH_USAGE,
                 "max-len %lld needs %lld positions, %s, and max-positions is %lld: raise max-positions or lower "
                 "max-len",
@@ -102,7 +104,8 @@ ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
 
 ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error) {
     ch_status status = check_heads(recipe, error);
-    if (status == CH_OK) status = recipe_check_width(recipe, error);
+    if (status == CH_OK) status = recipe_check_positions(recipe, error);
+    if (status == CH_OK) status = soft_cap_check(recipe->soft_cap, error);
     if (status == CH_OK) status = check_pairs(recipe, error);
     if (status == CH_OK) status = check_decay(recipe, error);
     if (status == CH_OK) status = check_rates(recipe, error);
