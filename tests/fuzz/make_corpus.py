@@ -121,6 +121,7 @@ RECIPE = {
 # ---- models: one layer, as small as they get ----
 
 WIDTH, HIDDEN, SYMBOLS, POSITIONS = 2, 1, 1, 3
+LESSON = ["<pad>", "<sos>", "<eos>"]
 
 
 def linear(name, outputs, inputs):
@@ -184,6 +185,11 @@ def state_dict(heads="1", **shapes):
 
 MODEL = {
     "good_ours": ours(),
+    "good_characters": ours(tokens="characters", specials=LESSON, characters="é"),
+    "bad_characters": ours({}, tokens="characters", specials=LESSON, symbols=2, characters="ba"),
+    "bad_characters_count": ours({}, tokens="characters", specials=LESSON, characters="ab"),
+    "bad_specials": ours({}, specials=["<eos>", "<sos>"]),
+    "bad_tokens": ours({}, tokens="bytes", specials=LESSON),
     "good_no_table": ours(without("pos.pe")),
     "good_state_dict": state_dict(),
     "good_state_dict_silent": state_dict(None),
