@@ -430,7 +430,7 @@ static void configs_with_a_wrong_vocabulary(void **state) {
     (void)state;
     static const char specials[] = "\"specials\":[\"<pad>\",\"<sos>\",\"<eos>\"]";
     check_config("\"tokens\":\"numbers\"", "\"tokens\":\"words\"", "unknown tokens 'words'",
-                 "have numbers, bytes, characters");
+                 "have bytes, characters, numbers");
     check_config("\"tokens\":\"numbers\"", "\"tokens\":7", "'tokens'", "expected a string");
     check_config("\"tokens\":\"numbers\"", "\"tokens\":\"bytes\"", "'symbols': expected 256", "found 10");
     check_config("\"tokens\":\"numbers\"", "\"tokens\":\"characters\"", "'characters'", "");
