@@ -135,9 +135,10 @@ static void note_nothing_left(struct run *run, const ch_trainer *trainer) {
     const char *steps = ch_recipe_get(ch_trainer_recipe(trainer), "steps");
     run->last.step = run->last.steps = strtoll(steps, NULL, 10);
     run->last.loss = (double)NAN;
-    if (!run->quiet && run->last.steps == 1) say("nothing is left to do: the one step was taken; --steps N takes more");
-    if (!run->quiet && run->last.steps != 1)
-        say("nothing is left to do: all %s steps were taken; --steps N takes more", steps);
+    bool settled = strcmp(ch_recipe_get(ch_trainer_recipe(trainer), "schedule"), "cosine") == 0;
+    const char *more = settled ? "" : "; --steps N takes more";
+    if (!run->quiet && run->last.steps == 1) say("nothing is left to do: the one step was taken%s", more);
+    if (!run->quiet && run->last.steps != 1) say("nothing is left to do: all %s steps were taken%s", steps, more);
 }
 
 static int finish(struct run *run, const ch_trainer *trainer, bool stopped) {
@@ -249,8 +250,8 @@ const struct command command_train = {
     .help = "train a model on a task",
     .about = "TASK may also come from the recipe file; `clearhead list` has the tasks. Options win over the\n"
              "recipe file, and that over the defaults. Ctrl-C or SIGTERM stops after the current step and\n"
-             "writes a checkpoint (exit code 130 or 143); a second one kills. With --resume, only --steps,\n"
-             "--threads, --log-every and --save-every may change.\n",
+             "writes a checkpoint (exit code 130 or 143); a second one kills. With --resume, only --threads,\n"
+             "--log-every, --save-every and, unless the schedule is cosine, --steps may change.\n",
     .example = "clearhead train reverse --out runs/reverse\nclearhead train --resume runs/reverse",
     .positional = "TASK",
     .options = options,

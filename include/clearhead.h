@@ -26,8 +26,9 @@
  *   Tokens     Integers from 0 to vocabulary size - 1.
  *   Structs    Those that a caller fills (options, views, watches, sizes, parameters) carry neither a size nor a
  *              version: start from zero, by designated initialisers ({.backward = true}) or = {0}, and zero is
- *              the default of whatever is not named. The layout of every struct here belongs to the ABI that
- *              the shared library's soname stands for: it changes only together with the soname.
+ *              the default of whatever is not named (but for ch_sampling, which says so). The layout of every
+ *              struct here belongs to the ABI that the shared library's soname stands for: it changes only together
+ *              with the soname.
  *   Shapes     Row-major, written in the letters B batch, T target, S source, D width, H heads,
  *              Dh head width, F feed-forward width, V vocabulary, L layers.
  */
@@ -83,16 +84,25 @@ typedef struct ch_vocab ch_vocab; /**< always borrowed, from a model or from exa
 
 /** How many tokens there are, the special ones included: V. */
 CH_API int ch_vocab_size(const ch_vocab *vocab);
-/** The text of a token ("7", "<eos>"). */
+/** A token as a person reads it ("7", "<eos>", "a", "\n"); what cannot be seen is written as an escape. */
 CH_API const char *ch_vocab_text(const ch_vocab *vocab, int token);
-/** The token that fills a padded batch. */
+/** What a token stands for in a text, *length bytes without a zero behind them; a special token stands for none. */
+CH_API const char *ch_vocab_bytes(const ch_vocab *vocab, int token, size_t *length);
+/** The token that fills a padded batch; -1 if the vocabulary has none. */
 CH_API int ch_vocab_pad(const ch_vocab *vocab);
-/** The token that a target starts with. */
+/** The token that a target, or a line, starts with; -1 if the vocabulary has none. */
 CH_API int ch_vocab_sos(const ch_vocab *vocab);
-/** The token that ends an answer. */
+/** The token that ends an answer, or a line; -1 if the vocabulary has none. */
 CH_API int ch_vocab_eos(const ch_vocab *vocab);
-/** Splits text at blanks into at most capacity tokens; *count gets how many there are. Fails with a sentence
- * on a word outside the vocabulary, on a special token and on more words than capacity. */
+/** The token that hides another from a model that is to guess it; -1 if the vocabulary has none. */
+CH_API int ch_vocab_mask(const ch_vocab *vocab);
+/** Cuts length bytes of text into at most capacity tokens: at blanks where tokens are numbers, else every byte or
+ * character is one. *count gets how many there are; tokens NULL: they are only counted. Fails with a sentence on what
+ * is not in the vocabulary, on a special token, on bytes that are no UTF-8 where tokens are characters, and on more
+ * than capacity. */
+CH_API ch_status ch_vocab_encode(const ch_vocab *vocab, const char *text, size_t length, int *tokens, size_t capacity,
+                                 size_t *count, ch_error *error);
+/** The same of a text that ends with a zero. */
 CH_API ch_status ch_vocab_parse(const ch_vocab *vocab, const char *text, int *tokens, size_t capacity, size_t *count,
                                 ch_error *error);
 
@@ -163,8 +173,11 @@ CH_API size_t ch_examples_count(const ch_examples *examples);
 CH_API const ch_vocab *ch_examples_vocab(const ch_examples *examples);
 /** What the encoder reads in example i, from 0; lives as long as the examples. */
 CH_API ch_sequence ch_examples_source(const ch_examples *examples, size_t i);
-/** SOS, the answer, EOS. The decoder's input is all but the last of these, its labels are all but the first. */
+/** SOS, the answer, EOS. The decoder's input is all but the last of these, its labels are all but the first. Of a task
+ * that asks for a class: its number alone, from 0. */
 CH_API ch_sequence ch_examples_target(const ch_examples *examples, size_t i);
+/** The class of example i in words ("balanced"); NULL if the task asks for a sequence. Lives for ever. */
+CH_API const char *ch_examples_class(const ch_examples *examples, size_t i);
 
 /* ---- models ----------------------------------------------------------------------------------- */
 
@@ -343,6 +356,21 @@ CH_API ch_status ch_decoder_run(ch_decoder *decoder, const ch_sequence *sources,
 CH_API const float *ch_decoder_logits(const ch_decoder *decoder, size_t i, size_t *steps);
 /** Frees a decoder and its answers; NULL is fine. */
 CH_API void ch_decoder_free(ch_decoder *decoder);
+
+/** How a token is chosen from its logits, in this order: repetition, temperature, top-k, top-p, min-p, one draw. Start
+ * from ch_sampling_default, not from zero. */
+typedef struct ch_sampling {
+    double temperature;        /**< logits are divided by it; 0: the likeliest token, always */
+    double top_p;              /**< above 0, up to 1: the fewest tokens that have this share; 1: all */
+    double min_p;              /**< 0 to 1: tokens at least this share as likely as the likeliest; 0: all */
+    double repetition_penalty; /**< above 0: what came before is made less likely by it; 1: nothing */
+    int top_k;                 /**< the k likeliest tokens, and what equals the last of them; 0: all */
+    int repetition_window;     /**< how many tokens back a repetition counts; 0: all */
+    uint64_t seed;             /**< of the draws: the same seed gives the same text */
+} ch_sampling;
+
+/** Greedy, and nothing left out: temperature 0, top_p 1, repetition_penalty 1, the rest 0. */
+CH_API ch_sampling ch_sampling_default(void);
 
 /* ---- evaluation ------------------------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@ names=$("$command" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 for name in $names; do
     page=$pages/man1/clearhead-$name.1
     grep -q "clearhead\\\\-$name.*(1)" "$pages/man1/clearhead.1" || fail "clearhead.1 does not name $name"
-    for option in $("$command" help "$name" | sed -n 's/^  --\([a-z-]*\).*/\1/p'); do
+    for option in $("$command" help "$name" | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p'); do
         grep -qF -- "\\fB\\-\\-${option//-/\\-}\\fR" "$page" || fail "$page does not name --$option"
     done
 done
@@ -90,7 +90,7 @@ for shell in bash zsh fish; do
     expect "$shell" train clearhead tr
     expect "$shell" --d-model clearhead train --d-m
     expect "$shell" "philox torch" clearhead train --rng ""
-    expect "$shell" "copy reverse" clearhead data ""
+    expect "$shell" "brackets copy reverse" clearhead data ""
     expect "$shell" "initial-loss" clearhead check init
     expect "$shell" runs clearhead train --out r
     expect "$shell" "runs runs_note.txt" clearhead decode r

@@ -1,7 +1,8 @@
 /*
  * A small model of odd shapes against PyTorch (tools/make_goldens.py): every intermediate, the loss, every gradient and
- * ten optimiser steps, for both attention cores and for the packed and the padded layout of the same batch. "Close" is
- * |a - b| <= 1e-5 max(1, |b|); PyTorch's own numbers move by less than 2e-6 when they are computed in double.
+ * ten optimiser steps (of AdamW, too), for both attention cores and for the packed and the padded layout of the same
+ * batch. "Close" is |a - b| <= 1e-5 max(1, |b|); PyTorch's own numbers move by less than 2e-6 when they are computed in
+ * double.
  */
 #include "kernels/kernels.h"
 #include "models.h"
@@ -28,27 +29,42 @@ static const struct {
 };
 enum { FILES = sizeof files / sizeof *files };
 
-static struct st_file *file;
-static int number; /* of the file at hand */
+/* The file at hand and its number; and the one of ten steps, which may be another. */
+static struct st_file *file, *steps;
+static int number;
+
+static struct st_file *open_named(const char *name) {
+    char path[1024];
+    snprintf(path, sizeof path, CH_TEST_DATA "/%s", name);
+    return open_golden(path);
+}
 
 static int open_file(void **state) {
     (void)state;
-    char path[1024];
-    snprintf(path, sizeof path, CH_TEST_DATA "/%s", files[number].name);
-    file = open_golden(path);
+    file = steps = open_named(files[number].name);
     return 0;
 }
 
 static int close_file(void **state) {
     (void)state;
+    if (steps != file) st_close(steps);
     st_close(file);
+    return 0;
+}
+
+static int open_adamw(void **state) {
+    number = 0;
+    open_file(state);
+    steps = open_named("lesson_adamw.safetensors");
     return 0;
 }
 
 /* ---- the model and the batch of the file ---- */
 
 static struct ch_model *small_model(void) {
-    struct config config = {.norm = &norm_layernorm,
+    struct config config = {.arch = &arch_encoder_decoder,
+                            .head = &head_next_token,
+                            .norm = &norm_layernorm,
                             .placement = files[number].placement,
                             .position = &position_sinusoidal,
                             .ffn = &ffn_relu,
@@ -141,8 +157,8 @@ static struct lab small_lab(struct ch_model *model, const struct attention_core 
     check_ok(shard_new(&lab.shard, model, &lab.pass, &limits, true, &error), &error);
     load_batch(&lab.shard);
     if (padded) {
-        pad_side(&lab.shard.source, SOURCE, NULL);
-        pad_side(&lab.shard.target, TARGET, lab.shard.label);
+        pad_side(&lab.shard.frame.source, SOURCE, NULL);
+        pad_side(&lab.shard.frame.target, TARGET, lab.shard.frame.label);
     }
     lab.pass.grad = lab.grad = params_new_block(&model->params);
     assert_non_null(lab.grad);
@@ -270,7 +286,7 @@ static void loss_and_every_gradient(void **state) {
 /* ---- ten steps of the optimiser ---- */
 
 static double metadata_number(const char *key) {
-    const char *text = st_metadata(file, key);
+    const char *text = st_metadata(steps, key);
     assert_non_null(text);
     return atof(text);
 }
@@ -292,30 +308,44 @@ static void check_after_ten(const struct ch_model *model) {
     for (int i = 0; i < model->params.count; i++) {
         const struct param *row = &model->params.row[i];
         if (!param_is_trained(row) || is_rounding(row->name)) continue;
-        real *expected = golden(file, "after10.", row->name, NULL);
+        real *expected = golden(steps, "after10.", row->name, NULL);
         assert_non_null(expected);
         check_close(row->name, model->params.value + row->offset, expected, row->count, tolerance);
         free(expected);
     }
 }
 
-static void check_training(const struct attention_core *core, bool padded) {
+struct training {
+    const struct optimizer *optimizer;
+    struct optimizer_constants constants;
+    double weight_decay;
+};
+
+static void check_training(const struct training *how, const struct attention_core *core, bool padded) {
     struct ch_model *model = small_model();
     struct lab lab = small_lab(model, core, padded, 0, NULL);
     real *moment[] = {params_new_block(&model->params), params_new_block(&model->params)};
-    real *loss = golden(file, "steps.", "loss", NULL), *norm = golden(file, "steps.", "grad_norm", NULL);
-    real *rate = golden(file, "steps.", "lr", NULL);
+    real *loss = golden(steps, "steps.", "loss", NULL), *norm = golden(steps, "steps.", "grad_norm", NULL);
+    real *rate = golden(steps, "steps.", "lr", NULL);
+    struct optimizer_constants constants = optimizer_resolve(how->optimizer, how->constants);
+    struct rates rates = {.lr = metadata_number("lr"), .warmup = (int64_t)metadata_number("warmup"), .steps = 10};
+    struct decay decay;
+    assert_true(decay_new(&decay, &model->params));
     for (int step = 1; step <= 10; step++) {
         real found[3] = {(real)lab_step(&lab)};
         double length = sqrt(sum_of_squares(lab.grad, lab.block));
-        double lr = schedule_warmup.rate(metadata_number("lr"), (int64_t)metadata_number("warmup"), 10, step);
+        double lr = schedule_warmup.rate(&rates, step);
         found[1] = (real)length;
         found[2] = (real)lr;
         real expected[3] = {loss[step - 1], norm[step - 1], rate[step - 1]};
         check_close("loss, gradient norm, learning rate", found, expected, 3, tolerance);
-        optimizer_adam.update(model->params.value, moment, lab.grad, (real)clip_scale(length), lr, step, 0, lab.block);
+        if (how->optimizer->decays)
+            decay_apply(&decay, model->params.value, (real)(1 - lr * how->weight_decay), 0, lab.block);
+        how->optimizer->update(&constants, model->params.value, moment, lab.grad, (real)clip_scale(length), lr, step, 0,
+                               lab.block);
     }
     check_after_ten(model);
+    decay_free(&decay);
     free(loss);
     free(norm);
     free(rate);
@@ -325,9 +355,26 @@ static void check_training(const struct attention_core *core, bool padded) {
     ch_model_free(model);
 }
 
+static void check_adam(const struct attention_core *core, bool padded) {
+    check_training(&(struct training){.optimizer = &optimizer_adam}, core, padded);
+}
+
 static void ten_steps(void **state) {
     (void)state;
-    in_every_way(check_training);
+    in_every_way(check_adam);
+}
+
+static void check_adamw(const struct attention_core *core, bool padded) {
+    struct training how = {
+        .optimizer = &optimizer_adamw,
+        .constants = {metadata_number("beta1"), metadata_number("beta2"), metadata_number("epsilon")},
+        .weight_decay = metadata_number("decay")};
+    check_training(&how, core, padded);
+}
+
+static void ten_steps_of_adamw(void **state) {
+    (void)state;
+    in_every_way(check_adamw);
 }
 
 /* ---- packed and padded, without PyTorch in between ---- */
@@ -357,7 +404,8 @@ int main(void) {
         cmocka_unit_test(ten_steps),
         cmocka_unit_test(padded_equals_packed),
     };
-    int failed = 0;
+    const struct CMUnitTest adamw[] = {cmocka_unit_test(ten_steps_of_adamw)};
+    int failed = cmocka_run_group_tests_name("lesson_adamw.safetensors", adamw, open_adamw, close_file);
     for (number = 0; number < FILES; number++)
         failed += cmocka_run_group_tests_name(files[number].name, tests, open_file, close_file);
     return failed;

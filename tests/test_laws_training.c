@@ -6,9 +6,12 @@
 
 #include "base/memory.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const double epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON : (double)FLT_EPSILON;
 
 static ch_recipe *small_recipe(const char *batch, const char *threads) {
     return recipe_of("d-model", "12", "heads", "3", "d-ff", "20", "layers", "1", "max-positions", "16", "warmup", "5",
@@ -79,6 +82,90 @@ static void what_is_not_trained_stays(void **state) {
     ch_trainer_free(trainer);
     ch_model_free(fresh);
     ch_recipe_free(recipe);
+}
+
+/* ---- learning rate ---- */
+
+/* Of steps 1, 2, ... with warmup 3 of 12 steps, from nanoGPT's formula for iterations 0, 1, ... in another program. */
+static void the_cosine_is_nanogpts(void **state) {
+    (void)state;
+    static const double expected[] = {0.00025000000000000001,
+                                      0.00050000000000000001,
+                                      0.00075000000000000002,
+                                      0.001,
+                                      0.00097286167935365883,
+                                      0.00089471999940354005,
+                                      0.00077500000000000008,
+                                      0.00062814167995011881,
+                                      0.00047185832004988137,
+                                      0.00032500000000000009,
+                                      0.00020528000059645996,
+                                      0.00012713832064634127,
+                                      0.0001};
+    struct rates rates = {.lr = 1e-3, .min_lr = 1e-4, .warmup = 3, .steps = 12};
+    for (int step = 1; step <= 13; step++)
+        assert_true(fabs(schedule_cosine.rate(&rates, step) - expected[step - 1]) <= 4 * DBL_EPSILON * 1e-3);
+    assert_true(schedule_cosine.rate(&rates, 4) == 1e-3 && schedule_cosine.rate(&rates, 13) == 1e-4);
+    rates.warmup = 20; /* the run is over before */
+    for (int step = 1; step <= 12; step++) assert_true(schedule_cosine.rate(&rates, step) == 1e-3 * step / 21);
+    assert_true(schedule_cosine.rate(&rates, 13) == 1e-3 * 13 / 21);
+    rates.warmup = 12; /* just then */
+    assert_true(schedule_cosine.rate(&rates, 13) == 1e-4);
+    rates.warmup = 0;
+    assert_true(schedule_cosine.rate(&rates, 1) == 1e-3);
+}
+
+static void a_trainer_takes_its_schedules_rate(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("4", "1");
+    set_option(recipe, "schedule", "cosine");
+    set_option(recipe, "min-lr", "0.001");
+    set_option(recipe, "steps", "12");
+    struct rates rates = {.lr = 0.01, .min_lr = 0.001, .warmup = 5, .steps = 12};
+    ch_trainer *trainer = trainer_of(recipe, NULL);
+    for (int step = 1; step <= 12; step++) {
+        ch_step taken = take_steps(trainer, 1);
+        assert_true(taken.lr == schedule_cosine.rate(&rates, step));
+        assert_true(taken.next_lr == schedule_cosine.rate(&rates, step + 1));
+    }
+    ch_trainer_free(trainer);
+    ch_recipe_free(recipe);
+}
+
+/* ---- weight decay ---- */
+
+/* Of one step, so that nothing else differs; more parameters than one piece of the block holds. */
+static ch_trainer *stepped(const char *optimizer, const char *decay) {
+    ch_recipe *recipe =
+        recipe_of("optimizer", optimizer, "weight-decay", decay, "warmup", "0", "lr", "0.01", "batch-size", "4", NULL);
+    ch_trainer *trainer = trainer_of(recipe, NULL);
+    take_steps(trainer, 1);
+    ch_recipe_free(recipe);
+    return trainer;
+}
+
+/* The weights w (1 - lr decay) - u and w - u, with |u| <= lr = 0.01: the factor is rounded, so is the product, and both
+ * differences are, each by half an epsilon. */
+static void matrices_decay_and_nothing_else(void **state) {
+    (void)state;
+    ch_trainer *with = stepped("adamw", "2"), *without = stepped("adamw", "0"), *adam = stepped("adam-default", "0");
+    ch_recipe *recipe = recipe_of("seed", "0", NULL);
+    ch_model *fresh = model_of(recipe);
+    const struct params *params = &fresh->params;
+    check_same("no decay is Adam", without->model->params.value, adam->model->params.value, params->block);
+    for (int i = 0; i < params->count; i++) {
+        const struct param *row = &params->row[i];
+        const real *a = with->model->params.value + row->offset, *b = without->model->params.value + row->offset;
+        bool matrix = row->role == ROLE_EMBEDDING || row->role == ROLE_LINEAR_WEIGHT;
+        if (!matrix) check_same(row->name, a, b, row->count);
+        for (size_t e = 0; matrix && e < row->count; e++) {
+            double start = (double)params->value[row->offset + e], moved = (double)(b[e] - a[e]);
+            assert_true(fabs(moved - 0.02 * start) <= epsilon * (2 * fabs(start) + 0.01));
+        }
+    }
+    ch_model_free(fresh);
+    ch_recipe_free(recipe);
+    ch_trainer_free(with), ch_trainer_free(without), ch_trainer_free(adam);
 }
 
 /* ---- evaluation ---- */
@@ -164,9 +251,15 @@ static void a_step_allocates_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits_at_any_number_of_threads), cmocka_unit_test(a_seed_is_a_run),
-        cmocka_unit_test(what_is_not_trained_stays),          cmocka_unit_test(evaluation_knows_no_threads),
-        cmocka_unit_test(evaluation_knows_no_dropout),        cmocka_unit_test(a_step_allocates_nothing),
+        cmocka_unit_test(the_cosine_is_nanogpts),
+        cmocka_unit_test(a_trainer_takes_its_schedules_rate),
+        cmocka_unit_test(same_bits_at_any_number_of_threads),
+        cmocka_unit_test(a_seed_is_a_run),
+        cmocka_unit_test(what_is_not_trained_stays),
+        cmocka_unit_test(matrices_decay_and_nothing_else),
+        cmocka_unit_test(evaluation_knows_no_threads),
+        cmocka_unit_test(evaluation_knows_no_dropout),
+        cmocka_unit_test(a_step_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,8 +75,13 @@ static const struct {
     {"batch-size", "1", "1000000", "0", "1000001"},
     {"steps", "1", "1000000000000", "0", "1000000000001"},
     {"lr", "0", "1e6", "-1e-9", "1000001"},
+    {"min-lr", "0", "1e6", "-1e-9", "1000001"},
     {"warmup", "0", "1000000000000", "-1", "1000000000001"},
     {"clip", "0", "1e30", "-1", "2e30"},
+    {"beta1", "0", "0.999999", "-1e-9", "1"},
+    {"beta2", "0", "0.999999", "-1e-9", "1"},
+    {"epsilon", "0", "1", "-1e-9", "1.000001"},
+    {"weight-decay", "0", "1e6", "-1e-9", "1000001"},
     {"average", "0", "1000000", "-1", "1000001"},
     {"seed", "0", "9007199254740992", "-1", "9007199254740994"},
     {"threads", "0", "1024", "-1", "1025"},
@@ -177,7 +182,8 @@ static void every_variant_can_be_chosen(void **state) {
     for (size_t f = 0; ch_family_name(f); f++)
         for (size_t i = 0; ch_family_variant(ch_family_name(f), i); i++) {
             assert_true(strlen(ch_family_variant(ch_family_name(f), i)->help) > 5);
-            if (strcmp(ch_family_name(f), "plot") == 0) continue; /* chosen by a file's ending */
+            /* chosen by a file's ending, and by assembly and task */
+            if (strcmp(ch_family_name(f), "plot") == 0 || strcmp(ch_family_name(f), "head") == 0) continue;
             check_value(ch_family_name(f), ch_family_variant(ch_family_name(f), i)->name, true);
             chosen++;
         }
@@ -272,6 +278,26 @@ static void json_and_back(void **state) {
     ch_recipe_free(back);
 }
 
+/* ---- the optimiser's constants ---- */
+
+static void check_constants(ch_recipe *recipe, double beta1, double beta2, double epsilon) {
+    struct optimizer_constants found = optimizer_resolve(recipe->optimizer, recipe->constants);
+    assert_true(found.beta1 == beta1 && found.beta2 == beta2 && found.epsilon == epsilon);
+    ch_recipe_free(recipe);
+}
+
+static void constants_are_the_optimisers_unless_said(void **state) {
+    (void)state;
+    check_constants(recipe_of("optimizer", "adam", NULL), 0.9, 0.98, 1e-9);
+    check_constants(recipe_of("optimizer", "adam-default", NULL), 0.9, 0.999, 1e-8);
+    check_constants(recipe_of("optimizer", "adamw", NULL), 0.9, 0.999, 1e-8);
+    check_constants(recipe_of("optimizer", "adamw", "beta2", "0.99", NULL), 0.9, 0.99, 1e-8);
+    check_constants(recipe_of("beta1", "0.5", "epsilon", "1e-3", NULL), 0.5, 0.98, 1e-3);
+    ch_recipe *plain = recipe_of("optimizer", "adamw", NULL);
+    assert_true(plain->weight_decay == 0.01); /* PyTorch's */
+    ch_recipe_free(plain);
+}
+
 /* ---- several options at once ---- */
 
 static void check_together(ch_recipe *recipe, const char *one, const char *two) {
@@ -312,6 +338,11 @@ static void options_must_fit_each_other(void **state) {
                    "found 0.0001");
     check_together(recipe_of("min-len", "6", "max-len", "5", NULL), "min-len 6", "max-len 5");
     check_together(recipe_of("max-len", "10", "max-positions", "10", NULL), "11 positions", "max-positions is 10");
+    check_together(recipe_of("weight-decay", "0.1", NULL), "weight-decay: optimizer adam has none", "found 0.1; adamw");
+    check_together(recipe_of("schedule", "cosine", "lr", "0.01", "min-lr", "0.02", NULL), "min-lr: expected at most lr",
+                   "0.01, found 0.02");
+    check_together(recipe_of("min-lr", "0.0001", NULL), "min-lr: schedule warmup does not fall",
+                   "found 0.0001; cosine");
     check_together(recipe_of("max-len", "10", "max-positions", "10", "position", "learned", NULL), "11 positions",
                    "max-positions is 10");
     ch_recipe *fits = recipe_of("max-len", "10", "max-positions", "11", NULL);
@@ -364,6 +395,7 @@ int main(void) {
         cmocka_unit_test(bad_files_leave_the_recipe_alone),
         cmocka_unit_test(later_calls_win),
         cmocka_unit_test(json_and_back),
+        cmocka_unit_test(constants_are_the_optimisers_unless_said),
         cmocka_unit_test(options_must_fit_each_other),
         cmocka_unit_test(too_large_is_refused),
     };

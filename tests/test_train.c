@@ -213,6 +213,8 @@ static void so_with_other_parts(void **state) {
         set_option(recipe, "position", "learned");
         set_option(recipe, "ffn", "swiglu");
         set_option(recipe, "init", "normal");
+        set_option(recipe, "optimizer", "adamw");
+        set_option(recipe, "schedule", "cosine");
         char name[32];
         snprintf(name, sizeof name, "%s-parts", rngs[i]);
         check_stops(name, recipe);
@@ -297,12 +299,16 @@ static void changes_that_are_refused(void **state) {
     check_resume(run, other, "d-model", CH_USAGE, "d-model cannot change", "it has '8', found '16'");
     check_resume(run, other, "rng", CH_USAGE, "rng cannot change", "found 'torch'");
     check_resume(run, other, "steps", CH_USAGE, "has taken 10 steps already", "found 9");
+    set_option(recipe, "schedule", "cosine");
+    char *falling = whole_run("falling", recipe);
+    set_option(other, "steps", "11");
+    check_resume(falling, other, "steps", CH_USAGE, "steps cannot change", "schedule cosine");
     static const char *const same[] = {"heads"}; /* named, but not changed */
     ch_trainer *trainer;
     ch_error error;
     check_ok(ch_trainer_resume(run, other, same, 1, &trainer, &error), &error);
     ch_trainer_free(trainer);
-    free(run);
+    free(run), free(falling);
     ch_recipe_free(recipe);
     ch_recipe_free(other);
 }

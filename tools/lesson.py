@@ -215,10 +215,20 @@ def sequence_loss(model, src, tgt):
     return F.cross_entropy(logits.reshape(-1, logits.size(-1)), tgt[:, 1:].reshape(-1), ignore_index=PAD)
 
 
-def train(model, steps=3000, lr=1e-3, warmup=400, batch=lambda: make_batch(64)):
+def adamw(model, betas, eps, decay):
+    """Matrices decay, biases and norms do not: two groups of parameters."""
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    vectors = [parameter for parameter in model.parameters() if parameter.dim() < 2]
+    return torch.optim.AdamW([{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}],
+                             betas=betas, eps=eps)
+
+
+def train(model, steps=3000, lr=1e-3, warmup=400, batch=lambda: make_batch(64), optimizer=None):
     """Yields (step, loss, gradient norm before clipping, learning rate used) after every step."""
     model.train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.98), eps=1e-9)
+    optimizer = optimizer or torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    for group in optimizer.param_groups:
+        group["lr"] = lr
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: min((done + 1) / warmup, 1.0))
     for step in range(1, steps + 1):
         loss = sequence_loss(model, *batch())

@@ -7,6 +7,7 @@ lesson_small.safetensors      a small model of odd shapes, dropout 0: "param.", 
                               "loss", "grad.", then ten optimiser steps ("steps.") and the parameters "after10."
 lesson_small_pre.safetensors  the same with norms before sublayers
 lesson_small_heads.safetensors  the same with heads of another width that share keys and values
+lesson_adamw.safetensors      ten steps of AdamW on the first of them: "steps." and "after10."
 lesson_step.json              the lesson's own run from seed 0: first batch, initial parameters, losses, gradient norms
 lesson_tiny_model.safetensors a trained model, saved as a user of the lesson's code would save it
 lesson_tiny_model.json        what PyTorch answers with it
@@ -41,6 +42,7 @@ import torch_rng_golden
 DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data"
 SMALL = dict(vocab=13, d_model=12, h=3, d_ff=20, num_layers=2, dropout=0.0, max_len=16)
 SMALL_TRAINING = dict(lr=1e-2, warmup=4)
+ADAMW_TRAINING = dict(lr=1e-2, warmup=4, beta1=0.9, beta2=0.99, epsilon=1e-8, decay=0.1)
 SWAPPED_TRAINING = dict(lr=1e-3, warmup=4)  # rounding grows less on the way
 TINY = dict(d_model=32, h=2, d_ff=64, num_layers=1, dropout=0.02, max_len=24)
 TINY_LENGTHS = (4, 8)
@@ -62,10 +64,33 @@ def small_model(swaps):
     return model
 
 
+def small_batch():
+    return lesson.pad_batch([torch.randint(0, 10, (length,)) for length in (4, 7, 5)])
+
+
+def ten_steps(model, batch, **training):
+    """What happens in them, and the parameters afterwards."""
+    steps = list(lesson.train(model, steps=10, batch=lambda: batch, **training))
+    out = {}
+    for column, name in enumerate(("loss", "grad_norm", "lr"), start=1):
+        out["steps." + name] = torch.tensor([step[column] for step in steps], dtype=torch.float64)
+    out.update(prefixed("after10.", model.named_parameters()))
+    return out
+
+
+def write_adamw(path):
+    model = small_model({})
+    setting = ADAMW_TRAINING
+    optimizer = lesson.adamw(model, betas=(setting["beta1"], setting["beta2"]), eps=setting["epsilon"],
+                             decay=setting["decay"])
+    out = ten_steps(model, small_batch(), optimizer=optimizer, lr=setting["lr"], warmup=setting["warmup"])
+    safetensors_io.save(path, out, setting)
+
+
 def write_small(path, **swaps):
     training = SWAPPED_TRAINING if swaps else SMALL_TRAINING
     model = small_model(swaps)
-    src, tgt = lesson.pad_batch([torch.randint(0, 10, (length,)) for length in (4, 7, 5)])
+    src, tgt = small_batch()
     out = {"batch.src": src, "batch.tgt": tgt, **prefixed("param.", model.state_dict().items())}
     sites = {}
     lesson.record_sites(model, sites)
@@ -74,10 +99,7 @@ def write_small(path, **swaps):
     lesson.record_sites(model, None)
     out.update(prefixed("site.", sites.items()), loss=loss.reshape(1))
     out.update(prefixed("grad.", ((name, parameter.grad) for name, parameter in model.named_parameters())))
-    steps = list(lesson.train(model, steps=10, batch=lambda: (src, tgt), **training))
-    for column, name in enumerate(("loss", "grad_norm", "lr"), start=1):
-        out["steps." + name] = torch.tensor([step[column] for step in steps], dtype=torch.float64)
-    out.update(prefixed("after10.", model.named_parameters()))
+    out.update(ten_steps(model, (src, tgt), **training))
     safetensors_io.save(path, out, {"heads": SMALL["h"], "dropout": SMALL["dropout"], **training})
 
 
@@ -215,6 +237,7 @@ def make(folder, tiny_model):
     write_small(folder / "lesson_small.safetensors")
     write_small(folder / "lesson_small_pre.safetensors", norm_first=True)
     write_small(folder / "lesson_small_heads.safetensors", kv_heads=1, d_head=6)
+    write_adamw(folder / "lesson_adamw.safetensors")
     write_step(folder / "lesson_step.json")
     attention_golden.write(folder / "attention_functions.safetensors")
     parts_golden.write(folder / "parts.safetensors")

@@ -57,7 +57,7 @@ static void write_sum(char out[ARITHMETIC], const struct params *params, const c
 /* Whether every attention has the sizes of the first, so that layers can be counted by one. */
 static bool are_alike(const struct config *config) {
     const struct attention_shape *first = &config->shape[0];
-    for (int i = 1; i < CONFIG_ATTENTIONS * config->layers; i++) {
+    for (int i = 1; i < config_attentions(config); i++) {
         const struct attention_shape *shape = &config->shape[i];
         if (shape->heads * shape->d_head != first->heads * first->d_head ||
             shape->kv_heads * shape->d_head != first->kv_heads * first->d_head ||
@@ -67,29 +67,21 @@ static bool are_alike(const struct config *config) {
     return true;
 }
 
-/* Four square matrices, in D alone, each with a bias. */
-static bool is_plain(const struct config *config) {
-    const struct attention_shape *first = &config->shape[0];
-    return first->kv_heads == first->heads && first->heads * first->d_head == config->d_model &&
-           config->bias->projections && !config->qk_norm && config->position->scope != POSITION_OF_ATTENTION;
-}
+/* How the names of a stack's parameters start: of all, of relative positions that its layers share, and of the parts of
+ * its first layer. */
+struct stack_parts {
+    const char *name, *all, *shared, *self, *cross, *ffn; /* cross: NULL where there is none */
+};
 
-/* Relative positions that a stack's layers share. */
-static int64_t shared_biases(const struct params *params, const char *stack) {
-    char name[PARAM_NAME];
-    snprintf(name, sizeof name, "%srel_bias.", stack);
-    return count_of(params, name, "");
-}
-
-/* self, cross: parameters of each attention; cross 0: there is none. */
-static void add_layers(struct ch_summary *s, const struct ch_model *model, const char *name, const char *prefix,
-                       int64_t self, int64_t cross, int64_t ffn, bool alike) {
+static void add_layers(struct ch_summary *s, const struct ch_model *model, const struct stack_parts *stack,
+                       bool alike) {
     const struct params *params = &model->params;
     int layers = model->config.layers;
     char part[PART_NAME], attentions[ARITHMETIC];
-    int64_t all = count_of(params, prefix, "") - shared_biases(params, prefix),
-            norms = count_of(params, prefix, ".n") - count_of(params, prefix, ".net");
-    snprintf(part, sizeof part, "%s layers (x%d)", name, layers);
+    int64_t all = count_of(params, stack->all, "") - count_of(params, stack->shared, "");
+    int64_t self = count_of(params, stack->self, ""), cross = stack->cross ? count_of(params, stack->cross, "") : 0;
+    int64_t ffn = count_of(params, stack->ffn, ""), norms = all / layers - self - cross - ffn;
+    snprintf(part, sizeof part, "%s layers (x%d)", stack->name, layers);
     if (cross == self)
         snprintf(attentions, sizeof attentions, "2 x %lld", (long long)self);
     else if (cross)
@@ -97,42 +89,70 @@ static void add_layers(struct ch_summary *s, const struct ch_model *model, const
     else
         snprintf(attentions, sizeof attentions, "%lld", (long long)self);
     if (alike)
-        add_part(s, part, true, all, "%d x (%s + %lld + %lld)", layers, attentions, (long long)ffn,
-                 (long long)norms / layers);
+        add_part(s, part, true, all, "%d x (%s + %lld + %lld)", layers, attentions, (long long)ffn, (long long)norms);
     else
         add_part(s, part, true, all, "sum over layers");
     s->layers += all;
 }
 
-static void add_parts(struct ch_summary *s, const struct ch_model *model) {
+static void add_embeddings(struct ch_summary *s, const struct ch_model *model) {
     const struct params *params = &model->params;
     int d = model->config.d_model, v = ch_vocab_size(&model->vocab);
-    char feed_forward[ARITHMETIC], attention_sum[ARITHMETIC], output_sum[ARITHMETIC];
-    write_sum(feed_forward, params, "enc.0.ff.");
-    bool alike = are_alike(&model->config);
-    int64_t self = count_of(params, "dec.0.self_attn.", ""), cross = count_of(params, "dec.0.cross_attn.", "");
-    int64_t attention = count_of(params, "enc.0.attn.", ""), ffn = count_of(params, "enc.0.ff.", "");
-    add_part(s, "Two embedding tables", true, count_of(params, "src_emb.", "") + count_of(params, "tgt_emb.", ""),
-             "2 x %d x %d", v, d);
+    int64_t tables = count_of(params, "", "_emb.weight");
+    bool two = tables == 2 * (int64_t)v * d;
+    if (two)
+        add_part(s, "Two embedding tables", true, tables, "2 x %d x %d", v, d);
+    else
+        add_part(s, "Embedding table", true, tables, "%d x %d", v, d);
     int64_t positions = count_of(params, "pos.", "");
     if (positions) add_part(s, "Position table", true, positions, "%d x %d", model->config.max_positions, d);
-    int64_t biases = shared_biases(params, "enc."), all_biases = biases + shared_biases(params, "dec.");
-    if (all_biases)
-        add_part(s, "Relative positions", true, all_biases, "%lld + %lld", (long long)biases,
-                 (long long)(all_biases - biases));
-    write_sum(attention_sum, params, "enc.0.attn.");
-    if (alike && is_plain(&model->config))
-        add_part(s, "Attention block (each)", false, attention, "4 x (%d x %d + %d)", d, d, d);
+}
+
+/* An attention and a feed-forward of the first layer, which the rows of the layers count by. */
+static void add_blocks(struct ch_summary *s, const struct ch_model *model, const struct stack_parts *stack, bool other,
+                       bool alike) {
+    const struct params *params = &model->params;
+    long long d = model->config.d_model;
+    char sum[ARITHMETIC];
+    int64_t attention = count_of(params, stack->self, "");
+    write_sum(sum, params, stack->self);
+    if (alike && attention == 4 * (d * d + d))
+        add_part(s, "Attention block (each)", false, attention, "4 x (%lld x %lld + %lld)", d, d, d);
     else if (alike)
-        add_part(s, self == cross ? "Attention block (each)" : "Attention block (self)", false, attention, "%s",
-                 attention_sum);
-    add_part(s, "Feed-forward block (each)", false, ffn, "%s", feed_forward);
-    add_layers(s, model, "Encoder", "enc.", attention, 0, ffn, alike);
-    add_layers(s, model, "Decoder", "dec.", self, cross, ffn, alike);
-    int64_t last = count_of(params, "enc_norm.", ""), both = last + count_of(params, "dec_norm.", "");
-    if (both) add_part(s, "Norms behind the stacks", true, both, "2 x %lld", (long long)last);
-    write_sum(output_sum, params, "generator.");
-    add_part(s, "Output projection", true, count_of(params, "generator.", ""), "%s", output_sum);
+        add_part(s, other ? "Attention block (self)" : "Attention block (each)", false, attention, "%s", sum);
+    write_sum(sum, params, stack->ffn);
+    add_part(s, "Feed-forward block (each)", false, count_of(params, stack->ffn, ""), "%s", sum);
+}
+
+/* One row for what both stacks may have. */
+static void add_pair(struct ch_summary *s, const char *both, const char *one, int64_t first, int64_t second) {
+    if (first && second)
+        add_part(s, both, true, first + second, "%lld + %lld", (long long)first, (long long)second);
+    else if (first + second)
+        add_part(s, one, true, first + second, "%lld", (long long)(first + second));
+}
+
+static void add_parts(struct ch_summary *s, const struct ch_model *model) {
+    static const struct stack_parts encoder = {"Encoder", "enc.", "enc.rel_bias.", "enc.0.attn.", NULL, "enc.0.ff."},
+                                    decoder = {"Decoder",           "dec.",     "dec.rel_bias.", "dec.0.self_attn.",
+                                               "dec.0.cross_attn.", "dec.0.ff."},
+                                    causal = {"Decoder", "dec.", "dec.rel_bias.", "dec.0.attn.", NULL, "dec.0.ff."};
+    const struct params *params = &model->params;
+    const struct arch *arch = model->net.arch;
+    bool alike = are_alike(&model->config), both = arch->encoder && arch->decoder;
+    bool other = both && count_of(params, decoder.self, "") != count_of(params, decoder.cross, "");
+    char sum[ARITHMETIC], output[PARAM_NAME];
+    add_embeddings(s, model);
+    add_pair(s, "Relative positions", "Relative positions", count_of(params, encoder.shared, ""),
+             count_of(params, causal.shared, ""));
+    add_blocks(s, model, arch->encoder ? &encoder : &causal, other, alike);
+    if (arch->encoder) add_layers(s, model, &encoder, alike);
+    if (arch->decoder) add_layers(s, model, both ? &decoder : &causal, alike);
+    add_pair(s, "Norms behind the stacks", "Norm behind the stack", count_of(params, "enc_norm.", ""),
+             count_of(params, "dec_norm.", ""));
+    snprintf(output, sizeof output, "%s.", model->net.head->parameter);
+    write_sum(sum, params, output);
+    add_part(s, "Output projection", true, count_of(params, output, ""), "%s", sum);
     s->ffn = count_of(params, "", ".ff.");
     s->total = params_count_trained(params);
 }
@@ -151,8 +171,11 @@ static void add_memories(struct ch_summary *s, const struct ch_model *model, con
     add_memory(s, "training", "batches", training.batches);
     add_memory(s, "training", "validation", training.validation);
     add_memory(s, "training", "matrix products", training.products);
-    struct batch_limits limits = {(int)recipe->batch_size, (int)recipe->max_len, (int)recipe->max_len + 1};
+    if (!model->net.head->decodes) return;
     uint64_t caches, rest;
+    int longest = (int)recipe->max_len, begin = model->net.arch->encoder ? 1 : longest + 1;
+    struct session_limits limits = {(int)recipe->batch_size, model->net.arch->encoder ? longest : 0, begin,
+                                    begin + longest};
     session_measure(model, &attention_fused, &limits, true, &caches, &rest);
     add_memory(s, "decoding", "parameters", training.parameters);
     add_memory(s, "decoding", "KV cache", caches);

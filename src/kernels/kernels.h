@@ -289,6 +289,8 @@ void head_gates(real *out, const real *gate, int rows, int heads, int d_head);
  * is multiplied by grad_scale first (clipping). */
 void adam_update(real *w, real *m, real *v, const real *g, real grad_scale, double lr, double beta1, double beta2,
                  double epsilon, double bias1, double bias2, size_t count);
+/* x *= factor */
+void scale_by(real *x, real factor, size_t count);
 /* mean += share (x - mean) */
 void move_towards(real *mean, const real *x, real share, size_t count);
 double sum_of_squares(const real *x, size_t count);

@@ -18,6 +18,10 @@ VECTORISED void adam_update(real *w, real *m, real *v, const real *g, real grad_
     }
 }
 
+VECTORISED void scale_by(real *x, real factor, size_t count) {
+    for (size_t i = 0; i < count; i++) x[i] *= factor;
+}
+
 VECTORISED void move_towards(real *mean, const real *x, real share, size_t count) {
     for (size_t i = 0; i < count; i++) mean[i] += share * (x[i] - mean[i]);
 }

@@ -6,7 +6,7 @@
 
 /* Self-attention of a block. */
 static const struct attention_shape *self_shape(const struct config *config, const struct block_kind *kind, int layer) {
-    return config_shape(config, kind->cross ? CONFIG_DECODER_SELF : CONFIG_ENCODER_SELF, layer);
+    return config_shape(config, kind->causal ? CONFIG_DECODER_SELF : CONFIG_ENCODER_SELF, layer);
 }
 
 /* A table of relative positions that the layers share, if they do: in front of them, a column for each head. */
@@ -31,7 +31,7 @@ static ch_status declare_block(struct stack *stack, struct params *params, const
         .width = config->d_model,
         .hidden = config->d_ff,
         .self = self_shape(config, kind, layer),
-        .cross = config_shape(config, CONFIG_DECODER_CROSS, layer),
+        .cross = kind->cross ? config_shape(config, CONFIG_DECODER_CROSS, layer) : NULL,
         .norm = config->norm,
         .placement = config->placement,
         .ffn = config->ffn,
@@ -83,7 +83,8 @@ static real *blocks_forward(struct pass *pass, const struct stack *stack, real *
                             const struct stack_caches *caches, struct stack_saved *saved) {
     const struct batch *batch = saved->batch;
     for (int layer = 0; layer < stack->layers; layer++) {
-        struct kv_cache *self = caches ? &caches->self[layer] : NULL, *cross = caches ? &caches->cross[layer] : NULL;
+        struct kv_cache *self = caches ? &caches->self[layer] : NULL;
+        struct kv_cache *cross = caches && caches->cross ? &caches->cross[layer] : NULL;
         size_t mark = arena_mark(pass->arena);
         real *y = block_forward(pass, &stack->block[layer], x, batch, memory, self, cross, &saved->block[layer]);
         if (pass->grad) {

@@ -4,13 +4,19 @@
 
 #include "base/family.h"
 
-struct schedule {
-    ch_variant variant;
-    /* The rate of step 1, 2, ... */
-    double (*rate)(double lr, int64_t warmup, int64_t steps, int64_t step);
+struct rates {
+    double lr, min_lr;
+    int64_t warmup, steps;
 };
 
-extern const struct schedule schedule_warmup;
+struct schedule {
+    ch_variant variant;
+    bool falls; /* towards min_lr at the last step, so that the number of steps is settled when a run starts */
+    /* The rate of step 1, 2, ... */
+    double (*rate)(const struct rates *rates, int64_t step);
+};
+
+extern const struct schedule schedule_warmup, schedule_cosine;
 const ch_variant *schedule_row(size_t i);
 
 #endif

@@ -1,9 +1,8 @@
 /* lr * min(step / warmup, 1): linear warmup, then flat. */
 #include "optim/schedule.h"
 
-static double rate(double lr, int64_t warmup, int64_t steps, int64_t step) {
-    (void)steps;
-    return step < warmup ? lr * ((double)step / (double)warmup) : lr;
+static double rate(const struct rates *r, int64_t step) {
+    return step < r->warmup ? r->lr * ((double)step / (double)r->warmup) : r->lr;
 }
 
 const struct schedule schedule_warmup = {

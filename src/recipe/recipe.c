@@ -35,11 +35,12 @@ struct row {
     { {name, NULL, "off", help, group}, SWITCH, FIELD(field), 0, 0, false, NULL, NULL }
 
 static const struct row table[] = {
-    CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse or copy", "data"),
+    CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse, copy or brackets", "data"),
     WHOLE_ROW("symbols", symbols, "10", 1, MOST_SYMBOLS, "words of the vocabulary: numbers from 0", "data"),
     WHOLE_ROW("min-len", min_len, "4", 1, 1e6, "shortest source", "data"),
     WHOLE_ROW("max-len", max_len, "10", 1, 1e6, "longest source", "data"),
 
+    CHOICE_ROW("arch", arch, "encoder-decoder", "NAME", arch_row, "stacks that the model is made of", "model"),
     WHOLE_ROW("d-model", d_model, "64", 1, MOST_WIDTH, "width D of every row", "model"),
     WHOLE_ROW("heads", heads, "4", 1, MOST_HEADS, "attention heads H; must divide d-model, unless d-head is given",
               "model"),
@@ -47,7 +48,7 @@ static const struct row table[] = {
               "model"),
     WHOLE_ROW("d-head", d_head, "0", 0, MOST_WIDTH, "width Dh of a head; 0: d-model / heads", "model"),
     WHOLE_ROW("d-ff", d_ff, "256", 1, MOST_HIDDEN, "width F of the feed-forward networks", "model"),
-    WHOLE_ROW("layers", layers, "2", 1, MOST_LAYERS, "layers of the encoder and of the decoder", "model"),
+    WHOLE_ROW("layers", layers, "2", 1, MOST_LAYERS, "layers of each stack", "model"),
     NUMBER_ROW("dropout", dropout, "RATE", "0.1", 0, 1, true,
                "share of elements that training drops, from 0 to below 1", "model"),
     WHOLE_ROW("max-positions", max_positions, "64", 2, MOST_POSITIONS,
@@ -78,9 +79,18 @@ static const struct row table[] = {
     WHOLE_ROW("batch-size", batch_size, "64", 1, 1e6, "sequences in a step", "training"),
     WHOLE_ROW("steps", steps, "3000", 1, 1e12, "steps of training", "training"),
     NUMBER_ROW("lr", lr, "RATE", "0.001", 0, 1e6, false, "learning rate after warmup", "training"),
+    NUMBER_ROW("min-lr", min_lr, "RATE", "0", 0, 1e6, false, "learning rate that schedule cosine falls to", "training"),
     WHOLE_ROW("warmup", warmup, "400", 0, 1e12, "steps over which the learning rate rises from 0", "training"),
     NUMBER_ROW("clip", clip, "NORM", "1.0", 0, 1e30, false, "largest gradient norm; 0: no clipping", "training"),
     CHOICE_ROW("optimizer", optimizer, "adam", "NAME", optimizer_row, "optimiser", "training"),
+    NUMBER_ROW("beta1", constants.beta1, "RATE", "0", 0, 1, true,
+               "share of the mean gradient that a step keeps; 0: the optimiser's own", "training"),
+    NUMBER_ROW("beta2", constants.beta2, "RATE", "0", 0, 1, true,
+               "share of the mean squared gradient that a step keeps; 0: the optimiser's own", "training"),
+    NUMBER_ROW("epsilon", constants.epsilon, "SIZE", "0", 0, 1, false,
+               "what is added to the root of that mean; 0: the optimiser's own", "training"),
+    NUMBER_ROW("weight-decay", weight_decay, "RATE", "0.01", 0, 1e6, false,
+               "share of the matrices, times the learning rate, that adamw takes off them at every step", "training"),
     CHOICE_ROW("schedule", schedule, "warmup", "NAME", schedule_row, "learning-rate schedule", "training"),
     WHOLE_ROW("average", average, "32", 0, 1e6,
               "the model is the mean of the weights over about the last 1/N of the steps, every eighth counted; 0: the "
@@ -203,6 +213,12 @@ const char *ch_recipe_get(const ch_recipe *recipe, const char *name) {
     return recipe->text[row - table];
 }
 
+bool recipe_is_default(const ch_recipe *recipe, const char *option) {
+    const struct row *row = find(option, NULL);
+    ch_assert(row);
+    return strcmp(recipe->text[row - table], row->option.default_value) == 0;
+}
+
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch) {
     return (struct example_stream){.task = recipe->task,
                                    .symbols = (int)recipe->symbols,
@@ -213,55 +229,12 @@ struct example_stream example_stream(const ch_recipe *recipe, enum philox_use us
                                    .torch = torch};
 }
 
+struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t length) {
+    return (struct example_limits){(int)length, recipe->task->kind == TASK_TO_CLASS ? 1 : (int)length + 2};
+}
+
 int recipe_threads(const ch_recipe *recipe) {
     return parallel_threads((int)recipe->threads);
-}
-
-int recipe_kv_heads(const ch_recipe *recipe) {
-    return (int)(recipe->kv_heads ? recipe->kv_heads : recipe->heads);
-}
-
-int recipe_d_head(const ch_recipe *recipe) {
-    return (int)(recipe->d_head ? recipe->d_head : recipe->d_model / recipe->heads);
-}
-
-static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
-    long long d_model = (long long)recipe->d_model, heads = (long long)recipe->heads;
-    long long kv_heads = recipe_kv_heads(recipe), d_head = (long long)recipe->d_head;
-    if (!d_head && d_model % heads)
-        return fail(error, CH_USAGE, "d-model %lld is not divisible by heads %lld: each head gets d-model / heads",
-                    d_model, heads);
-    if (heads % kv_heads)
-        return fail(error, CH_USAGE, "kv-heads: expected a number that divides heads %lld, found %lld", heads,
-                    kv_heads);
-    if (heads * d_head > MOST_HIDDEN)
-        return fail(error, CH_USAGE, "d-head: expected heads times d-head to be at most %d, found %lld times %lld",
-                    MOST_HIDDEN, heads, d_head);
-    return CH_OK;
-}
-
-ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error) {
-    if (recipe->position->even_width && recipe->d_model % 2)
-        return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
-                    (long long)recipe->d_model);
-    ch_status status = recipe->position->rotary ? check_heads(recipe, error) : CH_OK;
-    return status == CH_OK ? position_check(recipe->position, &recipe->rope, recipe_d_head(recipe), error) : status;
-}
-
-ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
-    ch_status status = check_heads(recipe, error);
-    if (status == CH_OK) status = recipe_check_positions(recipe, error);
-    if (status == CH_OK) status = soft_cap_check(recipe->soft_cap, error);
-    if (status != CH_OK) return status;
-    if (recipe->min_len > recipe->max_len)
-        return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
-                    (long long)recipe->max_len);
-    if (!recipe->position->can_extend && recipe->max_len + 1 > recipe->max_positions)
-        return fail(error, CH_USAGE,
-                    "max-len %lld needs %lld positions, one more for <sos>, and max-positions is %lld: raise "
-                    "max-positions or lower max-len",
-                    (long long)recipe->max_len, (long long)recipe->max_len + 1, (long long)recipe->max_positions);
-    return CH_OK;
 }
 
 /* ---- JSON ---- */

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "data/examples.h"
 #include "kernels/kernels.h"
+#include "nn/arch.h"
 #include "nn/bias.h"
 #include "nn/block.h"
 #include "nn/ffn.h"
@@ -18,7 +19,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 40, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 46, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -32,6 +33,7 @@ struct ch_recipe {
     const struct task *task;
     int64_t symbols, min_len, max_len;
     /* model */
+    const struct arch *arch;
     int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions, window;
     double dropout, soft_cap;
     struct rope_settings rope;
@@ -44,7 +46,8 @@ struct ch_recipe {
     const struct attention_core *attention;
     /* training */
     int64_t batch_size, steps, warmup, average, seed;
-    double lr, clip;
+    double lr, min_lr, clip, weight_decay;
+    struct optimizer_constants constants; /* asked for; 0: the optimiser's own */
     const struct optimizer *optimizer;
     const struct schedule *schedule;
     const struct init *init;
@@ -61,12 +64,23 @@ struct js_value *recipe_to_json(const ch_recipe *recipe);
 /* Sets what the object holds. where: the file, for the sentence. On an error the recipe is unchanged. */
 ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, const char *where, ch_error *error);
 
+/* What a model of this recipe is read with: it decodes, tells classes or finds hidden tokens. */
+const struct head *recipe_head(const ch_recipe *recipe);
+
+/* Whether nobody asked for anything else. */
+bool recipe_is_default(const ch_recipe *recipe, const char *option);
+
 /* Key/value heads and the width of a head, where the recipe leaves them to others. */
 int recipe_kv_heads(const ch_recipe *recipe);
 int recipe_d_head(const ch_recipe *recipe);
 
-/* The part of ch_recipe_check that concerns the positions and the widths that they need alone. */
+/* ch_recipe_check's parts: all but whether the assembly can do what the task asks for; */
+ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error);
+/* what concerns the positions and the widths that they need alone. */
 ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error);
+
+/* Tokens of an example of so many symbols. */
+struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t length);
 
 /* The recipe's examples, for one use; torch: drawn by PyTorch's generator, NULL: by Philox. */
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch);

@@ -96,20 +96,36 @@ ch_status ch_trainer_new(const ch_recipe *recipe, const char *folder, ch_trainer
 
 /* ---- resuming ---- */
 
+static bool may_change(const char *option) {
+    static const char *const allowed[] = {"steps", "threads", "log-every", "save-every"};
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+        if (strcmp(option, allowed[i]) == 0) return true;
+    return false;
+}
+
+/* With another number of steps, a rate that falls towards the last would have been another from the first on. */
+static ch_status check_change(const ch_recipe *recipe, const char *option, const char *value, ch_error *error) {
+    const char *old = ch_recipe_get(recipe, option);
+    if (strcmp(value, old) == 0) return CH_OK;
+    if (!may_change(option))
+        return fail(error, CH_USAGE,
+                    "%s cannot change when a run is resumed: it has '%s', found '%s'; steps, threads, log-every and "
+                    "save-every can",
+                    option, old, value);
+    if (recipe->schedule->falls && strcmp(option, "steps") == 0)
+        return fail(error, CH_USAGE,
+                    "steps cannot change when a run with schedule %s is resumed, whose rate falls towards the last: it "
+                    "has '%s', found '%s'",
+                    recipe->schedule->variant.name, old, value);
+    return CH_OK;
+}
+
 static ch_status apply_changes(ch_recipe *recipe, const ch_recipe *changes, const char *const *changed, size_t count,
                                ch_error *error) {
-    static const char *const allowed[] = {"steps", "threads", "log-every", "save-every"};
     for (size_t i = 0; i < count; i++) {
-        bool may = false;
-        for (size_t a = 0; a < sizeof allowed / sizeof *allowed; a++) may = may || strcmp(changed[i], allowed[a]) == 0;
-        const char *value = ch_recipe_get(changes, changed[i]), *old = ch_recipe_get(recipe, changed[i]);
-        if (!may && strcmp(value, old) != 0)
-            return fail(
-                error, CH_USAGE,
-                "%s cannot change when a run is resumed: it has '%s', found '%s'; steps, threads, log-every and "
-                "save-every can",
-                changed[i], old, value);
-        ch_status status = ch_recipe_set(recipe, changed[i], value, error);
+        const char *value = ch_recipe_get(changes, changed[i]);
+        ch_status status = check_change(recipe, changed[i], value, error);
+        if (status == CH_OK) status = ch_recipe_set(recipe, changed[i], value, error);
         if (status != CH_OK) return status;
     }
     return CH_OK;

@@ -23,9 +23,9 @@ int trainer_lanes(const ch_recipe *recipe) {
     return least(TRAIN_LANES, trainer_shards(recipe));
 }
 
-struct batch_limits trainer_limits(const ch_recipe *recipe) {
-    int shards = trainer_shards(recipe), longest = (int)recipe->max_len;
-    return (struct batch_limits){(int)((recipe->batch_size + shards - 1) / shards), longest, longest + 1};
+struct batch_limits trainer_limits(const struct ch_model *model, const ch_recipe *recipe) {
+    int shards = trainer_shards(recipe);
+    return shard_limits(model, recipe, (int)((recipe->batch_size + shards - 1) / shards));
 }
 
 struct pass trainer_pass(struct ch_trainer *trainer, int64_t step) {
@@ -50,13 +50,15 @@ static struct pass measuring_pass(const ch_recipe *recipe) {
 /* As many sequences as a shard has, so that products have the same sizes; more where they would be small. */
 int trainer_validation_batch(const ch_recipe *recipe) {
     enum { TOKENS = 160 };
-    int shard = trainer_limits(recipe).sequences, fit = TOKENS / (int)recipe->max_len;
+    int shards = trainer_shards(recipe), shard = (int)((recipe->batch_size + shards - 1) / shards);
+    int fit = TOKENS / (int)recipe->max_len;
     return shard > fit ? shard : fit;
 }
 
-int trainer_uses(const ch_recipe *recipe, struct shard_use *use) {
-    use[0] = (struct shard_use){.pass = measuring_pass(recipe), .limits = trainer_limits(recipe), .backward = true};
-    use[1] = evaluate_use(recipe->attention, trainer_validation_batch(recipe), (int)recipe->max_len);
+int trainer_uses(const struct ch_model *model, const ch_recipe *recipe, struct shard_use *use) {
+    use[0] =
+        (struct shard_use){.pass = measuring_pass(recipe), .limits = trainer_limits(model, recipe), .backward = true};
+    use[1] = evaluate_use(model, recipe, trainer_validation_batch(recipe));
     return recipe->validation ? TRAINER_USES : 1;
 }
 
@@ -70,6 +72,7 @@ static ch_status new_state(struct ch_trainer *t, ch_error *error) {
     if (params_turn_pays(&t->model->params)) complete = (t->turned = params_new_turned(&t->model->params));
     for (int m = 0; m < t->recipe.optimizer->moments; m++)
         complete = complete && (t->moment[m] = params_new_block(&t->model->params));
+    if (t->recipe.optimizer->decays) complete = complete && decay_new(&t->decay, &t->model->params);
     for (int lane = 0; lane < t->lanes; lane++)
         complete = complete && (t->grad[lane] = params_new_block(&t->model->params));
     if (t->recipe.log_gradients) complete = complete && (t->before = params_new_block(&t->model->params));
@@ -102,7 +105,7 @@ static ch_status draw_held_out(struct ch_trainer *t, ch_error *error) {
 
 static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
     struct shard_use uses[TRAINER_USES];
-    int count = trainer_uses(&t->recipe, uses);
+    int count = trainer_uses(t->model, &t->recipe, uses);
     ch_status status = CH_OK;
     for (int lane = 0; lane < t->lanes && status == CH_OK; lane++)
         status = shard_new_for(&t->lane[lane], t->model, uses, count, error);
@@ -158,6 +161,7 @@ void ch_trainer_free(ch_trainer *t) {
         mem_free_aligned(t->grad[lane]);
         shard_free(&t->lane[lane]);
     }
+    decay_free(&t->decay);
     mem_free(t->chunk_norm);
     mem_free_aligned(t->before);
     mem_free_aligned(t->turned);
@@ -185,11 +189,11 @@ static void draw(struct ch_trainer *t) {
     deal_examples(&t->deal, &t->examples);
 }
 
-/* 1 / (real target tokens of the batch): the loss is a mean. */
+/* 1 / (labels of the batch): the loss is a mean. */
 static real loss_scale(const struct ch_trainer *t) {
-    int64_t tokens = 0;
-    for (int i = 0; i < t->examples.count; i++) tokens += t->examples.target_length[i] - 1;
-    return RC(1.0 / (double)tokens);
+    int64_t labels = 0;
+    for (int i = 0; i < t->examples.count; i++) labels += examples_labels(&t->examples, i);
+    return RC(1.0 / (double)labels);
 }
 
 void trainer_run_shard(struct ch_trainer *t, struct shard *lane, int shard, struct pass pass) {
@@ -234,7 +238,8 @@ static void reduce_chunk(int chunk, void *context) {
 
 struct update {
     struct ch_trainer *trainer;
-    real grad_scale;
+    struct optimizer_constants constants;
+    real grad_scale, kept; /* kept: of each matrix by its decay */
     double lr, share;
 };
 
@@ -242,8 +247,9 @@ static void update_chunk(int chunk, void *context) {
     struct update *u = context;
     struct ch_trainer *t = u->trainer;
     size_t from = (size_t)chunk * CHUNK, length = chunk_length(t, chunk);
-    const real *value = t->model->params.value;
-    t->recipe.optimizer->update(t->model->params.value, t->moment, t->grad[0], u->grad_scale, u->lr, t->step + 1, from,
+    real *value = t->model->params.value;
+    decay_apply(&t->decay, value, u->kept, from, length);
+    t->recipe.optimizer->update(&u->constants, value, t->moment, t->grad[0], u->grad_scale, u->lr, t->step + 1, from,
                                 length);
     if (u->share > 0) move_towards(t->result->params.value + from, value + from, RC(u->share), length);
 }
@@ -267,15 +273,18 @@ static double mean_loss(const struct ch_trainer *t) {
 
 static double rate_of(const struct ch_trainer *t, int64_t step) {
     const ch_recipe *r = &t->recipe;
-    return r->schedule->rate(r->lr, r->warmup, r->steps, step);
+    struct rates rates = {.lr = r->lr, .min_lr = r->min_lr, .warmup = r->warmup, .steps = r->steps};
+    return r->schedule->rate(&rates, step);
 }
 
 /* Scales the norm down to the limit; PyTorch's clip_grad_norm_ has the 1e-6. */
 static void update_parameters(struct ch_trainer *t, double norm) {
-    double limit = t->recipe.clip, scale = limit > 0 ? limit / (norm + 1e-6) : 1;
+    double limit = t->recipe.clip, scale = limit > 0 ? limit / (norm + 1e-6) : 1, lr = rate_of(t, t->step + 1);
     struct update update = {.trainer = t,
+                            .constants = optimizer_resolve(t->recipe.optimizer, t->recipe.constants),
                             .grad_scale = RC(scale < 1 ? scale : 1),
-                            .lr = rate_of(t, t->step + 1),
+                            .kept = RC(1 - lr * t->recipe.weight_decay),
+                            .lr = lr,
                             .share = t->recipe.average ? average_share(t->recipe.average, t->step + 1) : 0};
     parallel_for(t->team, t->chunks, update_chunk, &update);
 }

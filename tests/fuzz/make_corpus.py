@@ -92,8 +92,9 @@ RECIPE = {
     "good_all": json.dumps({
         "schema": 1, "task": "copy", "min-len": 3, "max-len": 9, "d-model": 32, "heads": 2, "d-ff": 8, "layers": 1,
         "dropout": 0.25, "max-positions": 16, "norm": "layernorm", "position": "sinusoidal", "ffn": "relu",
-        "attention": "explicit", "batch-size": 4, "steps": 10, "lr": 1e-3, "warmup": 0, "clip": 0, "optimizer": "adam",
-        "schedule": "warmup", "init": "xavier", "seed": 5, "rng": "torch", "threads": 1, "log-every": 2,
+        "attention": "explicit", "batch-size": 4, "steps": 10, "lr": 1e-3, "warmup": 0, "clip": 0, "optimizer": "adamw",
+        "beta1": 0.8, "beta2": 0.95, "epsilon": 1e-7, "weight-decay": 0.1,
+        "min-lr": 1e-4, "schedule": "cosine", "init": "xavier", "seed": 5, "rng": "torch", "threads": 1, "log-every": 2,
         "save-every": 3, "validation": 0, "log-gradients": "on"}).encode(),
     "good_empty": b"{}",
     "good_text": b'{"d-model": "12", "dropout": "0.5", "log-gradients": "off"}',
@@ -120,6 +121,7 @@ RECIPE = {
 # ---- models: one layer, as small as they get ----
 
 WIDTH, HIDDEN, SYMBOLS, POSITIONS = 2, 1, 1, 3
+LESSON = ["<pad>", "<sos>", "<eos>"]
 
 
 def linear(name, outputs, inputs):
@@ -201,6 +203,11 @@ MODEL = {
                                            for i, name in enumerate(ATTENTIONS)}, **ROPE),
     "bad_soft_cap": ours({}, soft_cap=1e-30),
     "bad_switch": ours({}, qk_norm="yes"),
+    "good_characters": ours(tokens="characters", specials=LESSON, characters="é"),
+    "bad_characters": ours({}, tokens="characters", specials=LESSON, symbols=2, characters="ba"),
+    "bad_characters_count": ours({}, tokens="characters", specials=LESSON, characters="ab"),
+    "bad_specials": ours({}, specials=["<eos>", "<sos>"]),
+    "bad_tokens": ours({}, tokens="bytes", specials=LESSON),
     "good_no_table": ours(without("pos.pe")),
     "good_state_dict": state_dict(),
     "good_state_dict_silent": state_dict(None),
@@ -332,8 +339,22 @@ LINES = {
 }
 
 
+# The first byte chooses tokens, framing and context.
+TEXT = {
+    "good_windows": b"\x08" + b"to be, or not to be" * 3,
+    "good_lines": b"\x3f" + "emma\n\nzoë\r\nliv €\nева".encode(),
+    "good_bytes": b"\x1c" + bytes(range(256)),
+    "bad_cut": b"\x05" + "€".encode()[:2],
+    "bad_empty": b"\x01",
+    "bad_lines": b"\x03\n\r\n\n",
+    "bad_long": b"\x07" + b"x" * 50,
+    "bad_nul": b"\x01ab\x00c",
+    "bad_surrogate": b"\x01a\xed\xa0\x80",
+}
+
+
 CORPORA = {"json": JSON, "lines": LINES, "model": MODEL, "recipe": RECIPE, "run": RUN, "safetensors": SAFETENSORS,
-           "vocab": VOCAB}
+           "text": TEXT, "vocab": VOCAB}
 
 
 def main():
