@@ -26,7 +26,8 @@ void set_option(ch_recipe *recipe, const char *option, const char *value) {
     check_ok(ch_recipe_set(recipe, option, value, &error), &error);
 }
 
-static const char *const part_families[] = {"norm", "norm-placement", "position", "ffn", "init"};
+static const char *const part_families[] = {"norm", "norm-placement", "position", "ffn", "embedding-scale", "tie",
+                                            "init"};
 enum { PART_FAMILIES = sizeof part_families / sizeof *part_families };
 
 /* Options that are numbers. */
@@ -39,6 +40,8 @@ static const char *set_modern(ch_recipe *recipe) {
     set_option(recipe, "kv-heads", "1");
     set_option(recipe, "position", "learned");
     set_option(recipe, "ffn", "swiglu");
+    set_option(recipe, "embedding-scale", "one");
+    set_option(recipe, "tie", "target-output");
     set_option(recipe, "init", "normal");
     return "all of them";
 }

@@ -33,7 +33,7 @@
 ch_recipe *recipe_of(const char *option, ...) __attribute__((sentinel));
 void set_option(ch_recipe *recipe, const char *option, const char *value);
 
-/* Walks the parts of a model: sets row i of the families norm, position, ffn and init, counted through, and gives its
+/* Walks the parts of a model: sets row i of the families norm, position, ffn, tie ..., counted through, and gives its
  * name; behind them sets several at once. NULL past that. */
 const char *set_part(ch_recipe *recipe, size_t i);
 

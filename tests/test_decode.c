@@ -127,6 +127,8 @@ static void every_part_decodes(void **state) {
 /* A model whose heads share keys and values, of widths that are not D / H: only the config's lists say so. */
 static ch_model *shared_heads_model(void) {
     struct config config = {.norm = &norm_layernorm,
+                            .embedding_scale = &embedding_scale_sqrt,
+                            .tie = &tie_none,
                             .placement = &norm_post,
                             .position = &position_sinusoidal,
                             .ffn = &ffn_relu,

@@ -98,8 +98,12 @@ static void add_parts(struct ch_summary *s, const struct ch_model *model) {
     write_sum(feed_forward, params, "enc.0.ff.");
     bool alike = are_alike(&model->config);
     int64_t attention = count_of(params, "enc.0.attn.", ""), ffn = count_of(params, "enc.0.ff.", "");
-    add_part(s, "Two embedding tables", true, count_of(params, "src_emb.", "") + count_of(params, "tgt_emb.", ""),
-             "2 x %d x %d", v, d);
+    const struct tie *tie = model->config.tie;
+    int64_t embeddings = count_of(params, "src_emb.", "") + count_of(params, "tgt_emb.", "");
+    if (tie->source)
+        add_part(s, "One embedding table", true, embeddings, "%d x %d", v, d);
+    else
+        add_part(s, "Two embedding tables", true, embeddings, "2 x %d x %d", v, d);
     int64_t positions = count_of(params, "pos.", "");
     if (positions) add_part(s, "Position table", true, positions, "%d x %d", model->config.max_positions, d);
     write_sum(attention_sum, params, "enc.0.attn.");
@@ -112,7 +116,10 @@ static void add_parts(struct ch_summary *s, const struct ch_model *model) {
     add_layers(s, model, "Decoder", "dec.", 2, attention, ffn, alike);
     int64_t last = count_of(params, "enc_norm.", ""), both = last + count_of(params, "dec_norm.", "");
     if (both) add_part(s, "Norms behind the stacks", true, both, "2 x %lld", (long long)last);
-    add_part(s, "Output projection", true, count_of(params, "generator.", ""), "%d x %d + %d", d, v, v);
+    if (tie->output)
+        add_part(s, "Output projection (tied)", true, count_of(params, "generator.", ""), "%d", v);
+    else
+        add_part(s, "Output projection", true, count_of(params, "generator.", ""), "%d x %d + %d", d, v, v);
     s->ffn = count_of(params, "", ".ff.");
     s->total = params_count_trained(params);
 }

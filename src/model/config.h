@@ -6,6 +6,7 @@
 #include "data/vocab.h"
 #include "io/safetensors.h"
 #include "nn/block.h"
+#include "nn/embedding.h"
 #include "nn/ffn.h"
 #include "nn/limits.h"
 #include "nn/norm.h"
@@ -19,6 +20,8 @@ struct config {
     const struct position_variant *position;
     const struct ffn_variant *ffn;
     const struct norm_placement *placement;
+    const struct embedding_scale *embedding_scale;
+    const struct tie *tie;
     int d_model, d_ff, layers, max_positions;
     int symbols; /* of the vocabulary; the three special tokens come on top */
     double dropout;

@@ -298,8 +298,12 @@ static ch_status check_heads(const struct config *config, int heads, const char 
 
 ch_status config_from_shapes(struct config *config, const struct st_file *file, int heads, const char *where,
                              ch_error *error) {
-    *config = (struct config){
-        .norm = &norm_layernorm, .placement = &norm_post, .position = &position_sinusoidal, .ffn = &ffn_relu};
+    *config = (struct config){.norm = &norm_layernorm,
+                              .placement = &norm_post,
+                              .position = &position_sinusoidal,
+                              .ffn = &ffn_relu,
+                              .embedding_scale = &embedding_scale_sqrt,
+                              .tie = &tie_none};
     int64_t embedding[2] = {0}, table[3] = {0}, hidden[2] = {0};
     ch_status status = matrix_size(file, "src_emb.weight", 2, embedding, where, error);
     if (status == CH_OK) status = matrix_size(file, "pos.pe", 3, table, where, error);

@@ -17,6 +17,8 @@ static const struct config_row table[] = {
     VARIANT_ROW("norm-placement", placement, norm_placement_row, NULL),
     VARIANT_ROW("position", position, position_row, NULL),
     VARIANT_ROW("ffn", ffn, ffn_row, NULL),
+    VARIANT_ROW("embedding-scale", embedding_scale, embedding_scale_row, "sqrt"),
+    VARIANT_ROW("tie", tie, tie_row, "none"),
     WHOLE_ROW("d-model", d_model, 1, MOST_WIDTH, NULL),
     WHOLE_ROW("d-ff", d_ff, 1, MOST_HIDDEN, NULL),
     WHOLE_ROW("layers", layers, 1, MOST_LAYERS, NULL),

@@ -6,9 +6,14 @@ static ch_status declare_embeddings(struct encoder_decoder *net, struct params *
                                     ch_error *error) {
     ch_status status = embedding_declare(&net->encoder.embedding, params, "src", "src_emb", net->vocab, net->width,
                                          config->symbols, &net->position, error);
-    if (status == CH_OK)
+    if (status != CH_OK) return status;
+    embedding_set_scale(&net->encoder.embedding, config->embedding_scale);
+    if (config->tie->source)
+        embedding_share(&net->decoder.embedding, params, "tgt", &net->encoder.embedding);
+    else
         status = embedding_declare(&net->decoder.embedding, params, "tgt", "tgt_emb", net->vocab, net->width,
                                    config->symbols, &net->position, error);
+    embedding_set_scale(&net->decoder.embedding, config->embedding_scale);
     if (status == CH_OK)
         status = position_declare(&net->position, config->position, params, net->width, config->max_positions, error);
     return status;
@@ -20,9 +25,11 @@ ch_status encoder_decoder_declare(struct encoder_decoder *net, struct params *pa
     ch_status status = declare_embeddings(net, params, config, error);
     if (status == CH_OK) status = stack_declare_blocks(&net->encoder, params, config, "enc", &block_encoder, error);
     if (status == CH_OK) status = stack_declare_blocks(&net->decoder, params, config, "dec", &block_decoder, error);
-    if (status == CH_OK)
-        status = linear_declare(&net->generator, params, "", "generator", net->width, net->vocab, true, NULL, error);
-    return status;
+    if (status != CH_OK) return status;
+    if (config->tie->output)
+        return linear_declare_tied(&net->generator, params, "", "generator", net->width, net->vocab, true,
+                                   net->decoder.embedding.weight, error);
+    return linear_declare(&net->generator, params, "", "generator", net->width, net->vocab, true, NULL, error);
 }
 
 void encoder_decoder_free(struct encoder_decoder *net) {

@@ -22,6 +22,8 @@ static const struct {
     {"norm-placement", norm_placement_row},
     {"position", position_row},
     {"ffn", ffn_row},
+    {"embedding-scale", embedding_scale_row},
+    {"tie", tie_row},
     {"attention", attention_core_row},
     {"init", init_row},
     {"optimizer", optimizer_row},

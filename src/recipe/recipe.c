@@ -59,6 +59,9 @@ static const struct row table[] = {
                "norms behind each residual addition, or before each sublayer", "model"),
     CHOICE_ROW("position", position, "sinusoidal", "NAME", position_row, "how order enters", "model"),
     CHOICE_ROW("ffn", ffn, "relu", "NAME", ffn_row, "feed-forward network", "model"),
+    CHOICE_ROW("embedding-scale", embedding_scale, "sqrt", "{sqrt,one}", embedding_scale_row,
+               "what embeddings of tokens are multiplied by", "model"),
+    CHOICE_ROW("tie", tie, "none", "NAME", tie_row, "which matrices of tokens are one", "model"),
     CHOICE_ROW("attention", attention, "fused", "{fused,explicit}", attention_core_row,
                "core that computes attention; the results are the same", "model"),
 

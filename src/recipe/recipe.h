@@ -10,6 +10,7 @@
 #include "data/examples.h"
 #include "kernels/kernels.h"
 #include "nn/block.h"
+#include "nn/embedding.h"
 #include "nn/ffn.h"
 #include "nn/init.h"
 #include "nn/norm.h"
@@ -17,7 +18,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 38, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 40, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -37,6 +38,8 @@ struct ch_recipe {
     const struct norm_placement *placement;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
+    const struct embedding_scale *embedding_scale;
+    const struct tie *tie;
     const struct attention_core *attention;
     /* training */
     int64_t batch_size, steps, warmup, average, seed;

@@ -92,6 +92,7 @@ RECIPE = {
     "good_all": json.dumps({
         "schema": 1, "task": "copy", "min-len": 3, "max-len": 9, "d-model": 32, "heads": 2, "d-ff": 8, "layers": 1,
         "dropout": 0.25, "max-positions": 16, "norm": "layernorm", "position": "sinusoidal", "ffn": "relu",
+        "embedding-scale": "one", "tie": "all",
         "attention": "explicit", "batch-size": 4, "steps": 10, "lr": 1e-3, "warmup": 0, "clip": 0, "optimizer": "adamw",
         "beta1": 0.8, "beta2": 0.95, "epsilon": 1e-7, "weight-decay": 0.1,
         "min-lr": 1e-4, "schedule": "cosine", "init": "xavier", "seed": 5, "rng": "torch", "threads": 1, "log-every": 2,
