@@ -83,16 +83,25 @@ typedef struct ch_vocab ch_vocab; /**< always borrowed, from a model or from exa
 
 /** How many tokens there are, the special ones included: V. */
 CH_API int ch_vocab_size(const ch_vocab *vocab);
-/** The text of a token ("7", "<eos>"). */
+/** A token as a person reads it ("7", "<eos>", "a", "\n"); what cannot be seen is written as an escape. */
 CH_API const char *ch_vocab_text(const ch_vocab *vocab, int token);
-/** The token that fills a padded batch. */
+/** What a token stands for in a text, *length bytes without a zero behind them; a special token stands for none. */
+CH_API const char *ch_vocab_bytes(const ch_vocab *vocab, int token, size_t *length);
+/** The token that fills a padded batch; -1 if the vocabulary has none. */
 CH_API int ch_vocab_pad(const ch_vocab *vocab);
-/** The token that a target starts with. */
+/** The token that a target, or a line, starts with; -1 if the vocabulary has none. */
 CH_API int ch_vocab_sos(const ch_vocab *vocab);
-/** The token that ends an answer. */
+/** The token that ends an answer, or a line; -1 if the vocabulary has none. */
 CH_API int ch_vocab_eos(const ch_vocab *vocab);
-/** Splits text at blanks into at most capacity tokens; *count gets how many there are. Fails with a sentence
- * on a word outside the vocabulary, on a special token and on more words than capacity. */
+/** The token that hides another from a model that is to guess it; -1 if the vocabulary has none. */
+CH_API int ch_vocab_mask(const ch_vocab *vocab);
+/** Cuts length bytes of text into at most capacity tokens: at blanks where tokens are numbers, else every byte or
+ * character is one. *count gets how many there are; tokens NULL: they are only counted. Fails with a sentence on what
+ * is not in the vocabulary, on a special token, on bytes that are no UTF-8 where tokens are characters, and on more
+ * than capacity. */
+CH_API ch_status ch_vocab_encode(const ch_vocab *vocab, const char *text, size_t length, int *tokens, size_t capacity,
+                                 size_t *count, ch_error *error);
+/** The same of a text that ends with a zero. */
 CH_API ch_status ch_vocab_parse(const ch_vocab *vocab, const char *text, int *tokens, size_t capacity, size_t *count,
                                 ch_error *error);
 

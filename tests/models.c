@@ -149,7 +149,7 @@ void lab_free(struct lab *lab) {
 double lab_step(struct lab *lab) {
     memset(lab->grad, 0, lab->block * sizeof *lab->grad);
     int counted = 0;
-    for (int n = 0; n < lab->shard.target.view.rows; n++) counted += lab->shard.label[n] >= 0;
+    for (int n = 0; n < lab->shard.frame.target.view.rows; n++) counted += lab->shard.frame.label[n] >= 0;
     shard_run(&lab->shard, lab->model, lab->pass, RC(1.0 / counted));
     return lab->shard.loss.sum / (double)lab->shard.loss.count;
 }
@@ -160,9 +160,10 @@ real *lab_logits(struct lab *lab, size_t *count) {
     pass.params = &lab->model->params;
     pass.arena = &shard->workspace.arena;
     arena_reset(pass.arena, 0);
-    const real *logits = model_forward(&pass, lab->model, shard->source.token, &shard->source.view, shard->target.token,
-                                       &shard->target.view, &shard->workspace.saved);
-    *count = (size_t)shard->target.view.rows * (size_t)ch_vocab_size(&lab->model->vocab);
+    struct assembly_input input = frame_input(&shard->frame);
+    const real *logits = assembly_forward(&pass, &lab->model->net, &input, &shard->workspace.saved);
+    int rows = assembly_logit_rows(&lab->model->net, frame_last(&shard->frame));
+    *count = (size_t)rows * (size_t)lab->model->net.outputs;
     real *copy = new_reals(*count);
     memcpy(copy, logits, *count * sizeof *copy);
     return copy;

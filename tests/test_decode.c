@@ -126,7 +126,9 @@ static void every_part_decodes(void **state) {
 
 /* A model whose heads share keys and values, of widths that are not D / H: only the config's lists say so. */
 static ch_model *shared_heads_model(void) {
-    struct config config = {.norm = &norm_layernorm,
+    struct config config = {.arch = &arch_encoder_decoder,
+                            .head = &head_next_token,
+                            .norm = &norm_layernorm,
                             .embedding_scale = &embedding_scale_sqrt,
                             .tie = &tie_none,
                             .placement = &norm_post,
@@ -376,8 +378,8 @@ static real *forced_logits(const struct ch_model *model, ch_sequence source, int
     for (int t = 0; t < steps; t++) token[t] = t ? ch_vocab_pad(&model->vocab) : ch_vocab_sos(&model->vocab);
     pass.params = &model->params;
     pass.arena = &workspace.arena;
-    const real *logits =
-        model_forward(&pass, model, sources.token, &sources.view, targets.token, &targets.view, &workspace.saved);
+    struct assembly_input input = {sources.token, &sources.view, targets.token, &targets.view};
+    const real *logits = assembly_forward(&pass, &model->net, &input, &workspace.saved);
     real *kept = new_reals((size_t)steps * (size_t)vocab);
     memcpy(kept, logits, (size_t)steps * (size_t)vocab * sizeof *kept);
     batch_buffer_free(&sources), batch_buffer_free(&targets);

@@ -66,7 +66,9 @@ static int open_adamw(void **state) {
 /* ---- the model and the batch of the file ---- */
 
 static struct ch_model *empty_model(void) {
-    struct config config = {.norm = &norm_layernorm,
+    struct config config = {.arch = &arch_encoder_decoder,
+                            .head = &head_next_token,
+                            .norm = &norm_layernorm,
                             .embedding_scale = files[number].scale,
                             .tie = files[number].tie,
                             .placement = files[number].placement,
@@ -165,8 +167,8 @@ static struct lab small_lab(struct ch_model *model, const struct attention_core 
     check_ok(shard_new(&lab.shard, model, &lab.pass, &limits, true, &error), &error);
     load_batch(&lab.shard);
     if (padded) {
-        pad_side(&lab.shard.source, SOURCE, NULL);
-        pad_side(&lab.shard.target, TARGET, lab.shard.label);
+        pad_side(&lab.shard.frame.source, SOURCE, NULL);
+        pad_side(&lab.shard.frame.target, TARGET, lab.shard.frame.label);
     }
     lab.pass.grad = lab.grad = params_new_block(&model->params);
     assert_non_null(lab.grad);

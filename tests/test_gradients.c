@@ -474,7 +474,7 @@ static void blocks(void **state) {
 struct model_case {
     struct ch_model *model;
     int source[MEMORY_ROWS], target[ROWS];
-    struct encoder_decoder_saved saved;
+    struct assembly_saved saved;
     real *logits;
 };
 
@@ -495,13 +495,14 @@ static struct loss model_entropy(struct subject *s) {
 
 static double model_loss(struct subject *s) {
     struct model_case *c = s->layer;
-    c->logits = model_forward(&s->pass, c->model, c->source, s->memory, c->target, s->batch, &c->saved);
+    struct assembly_input input = {c->source, s->memory, c->target, s->batch};
+    c->logits = assembly_forward(&s->pass, &c->model->net, &input, &c->saved);
     return 0.2 * model_entropy(s).sum; /* logits now hold their gradient */
 }
 
 static void model_back(struct subject *s) {
     struct model_case *c = s->layer;
-    encoder_decoder_backward(&s->pass, &c->model->net, c->logits, &c->saved);
+    assembly_backward(&s->pass, &c->model->net, c->logits, &c->saved);
 }
 
 struct model_parts {
@@ -514,7 +515,9 @@ static const struct model_parts lessons = {&norm_post, &position_sinusoidal, &ti
 
 /* Two layers of each; the attentions have shapes of their own, one of them heads that share keys and values. */
 static struct ch_model *small_model(const struct model_parts *parts) {
-    struct config config = {.norm = &norm_layernorm,
+    struct config config = {.arch = &arch_encoder_decoder,
+                            .head = &head_next_token,
+                            .norm = &norm_layernorm,
                             .embedding_scale = parts->scale,
                             .tie = parts->tie,
                             .placement = parts->placement,
@@ -543,7 +546,7 @@ static void check_model(const struct attention_core *core, const struct model_pa
                   parts->scale->variant.name);
     s->pass.core = core;
     fill_tokens(&c, !parts->tie->output);
-    assert_true(encoder_decoder_saved_new(&c.saved, &c.model->net));
+    assert_true(assembly_saved_new(&c.saved, &c.model->net));
     subject_borrow(s, &c.model->params);
     s->batch = &batch.view;
     s->memory = &memory_batch.view;
@@ -552,7 +555,7 @@ static void check_model(const struct attention_core *core, const struct model_pa
     s->backward = model_back;
     for (uint64_t direction = 1; direction <= 5; direction++) subject_check_direction(s, direction);
     finish(s);
-    encoder_decoder_saved_free(&c.saved);
+    assembly_saved_free(&c.saved);
     ch_model_free(c.model);
 }
 

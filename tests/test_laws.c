@@ -47,10 +47,10 @@ static void world_free(struct world *world) {
 
 /* Another token at place t of every sequence: whatever stands before it must not move by a bit, itself must. */
 static void check_no_leak(struct world *world, int t) {
-    const struct batch *batch = &world->lab.shard.target.view;
+    const struct batch *batch = &world->lab.shard.frame.target.view;
     size_t count, vocab = (size_t)ch_vocab_size(&world->model->vocab);
     real *before = lab_logits(&world->lab, &count);
-    int *token = world->lab.shard.target.token;
+    int *token = world->lab.shard.frame.target.token;
     for (int b = 0; b < batch->sequences; b++)
         if (t < batch->length[b]) token[batch->offset[b] + t] = (token[batch->offset[b] + t] + 1) % 10;
     real *after = lab_logits(&world->lab, &count);
@@ -68,7 +68,7 @@ static void future_is_hidden(void **state) {
     (void)state;
     for (int c = 0; c < 2; c++) {
         struct world world = world_new("0", cores[c], NULL);
-        for (int t = 0; t < world.lab.shard.target.view.longest; t++) check_no_leak(&world, t);
+        for (int t = 0; t < world.lab.shard.frame.target.view.longest; t++) check_no_leak(&world, t);
         world_free(&world);
     }
 }
@@ -81,21 +81,21 @@ static void batch_mates_change_nothing(void **state) {
     size_t count, alone_count, vocab = (size_t)ch_vocab_size(&all.model->vocab);
     real *together = lab_logits(&all.lab, &count);
     struct shard *shard = &all.lab.shard;
-    for (int b = 0; b < shard->source.view.sequences; b++) {
+    for (int b = 0; b < shard->frame.source.view.sequences; b++) {
         struct lab lab = all.lab; /* borrows everything but the batch */
-        int source = shard->source.length[b], target = shard->target.length[b];
-        lab.shard.source = packed_batch(&source, 1, 0, 0);
-        lab.shard.target = packed_batch(&target, 1, 0, 0);
-        const int *from = shard->source.token + shard->source.offset[b];
-        memcpy(lab.shard.source.token, from, (size_t)source * sizeof *from);
-        from = shard->target.token + shard->target.offset[b];
-        memcpy(lab.shard.target.token, from, (size_t)target * sizeof *from);
+        int source = shard->frame.source.length[b], target = shard->frame.target.length[b];
+        lab.shard.frame.source = packed_batch(&source, 1, 0, 0);
+        lab.shard.frame.target = packed_batch(&target, 1, 0, 0);
+        const int *from = shard->frame.source.token + shard->frame.source.offset[b];
+        memcpy(lab.shard.frame.source.token, from, (size_t)source * sizeof *from);
+        from = shard->frame.target.token + shard->frame.target.offset[b];
+        memcpy(lab.shard.frame.target.token, from, (size_t)target * sizeof *from);
         real *alone = lab_logits(&lab, &alone_count);
-        check_close("logits alone", alone, together + (size_t)shard->target.offset[b] * vocab, alone_count,
+        check_close("logits alone", alone, together + (size_t)shard->frame.target.offset[b] * vocab, alone_count,
                     round_number ? 1e-5 : 1e-6);
         free(alone);
-        batch_buffer_free(&lab.shard.source);
-        batch_buffer_free(&lab.shard.target);
+        batch_buffer_free(&lab.shard.frame.source);
+        batch_buffer_free(&lab.shard.frame.target);
     }
     free(together);
     world_free(&all);
@@ -127,18 +127,20 @@ static void dropout_changes_the_step(void **state) {
 }
 
 static void cut(struct lab *lab, const struct shard *whole, int first, int count) {
-    batch_clear(&lab->shard.source);
-    batch_clear(&lab->shard.target);
+    batch_clear(&lab->shard.frame.source);
+    batch_clear(&lab->shard.frame.target);
     for (int b = first; b < first + count; b++) {
-        const struct batch_buffer *from = &whole->source;
-        int *to = batch_add(&lab->shard.source, from->length[b], 0, from->example[b]);
+        const struct batch_buffer *from = &whole->frame.source;
+        int *to = batch_add(&lab->shard.frame.source, from->length[b], 0, from->example[b]);
         memcpy(to, from->token + from->offset[b], (size_t)from->length[b] * sizeof *to);
-        from = &whole->target;
-        int row = lab->shard.target.view.rows;
-        to = batch_add(&lab->shard.target, from->length[b], 0, from->example[b]);
+        from = &whole->frame.target;
+        int row = lab->shard.frame.target.view.rows;
+        to = batch_add(&lab->shard.frame.target, from->length[b], 0, from->example[b]);
         memcpy(to, from->token + from->offset[b], (size_t)from->length[b] * sizeof *to);
-        memcpy(lab->shard.label + row, whole->label + from->offset[b], (size_t)from->length[b] * sizeof *to);
+        memcpy(lab->shard.frame.label + row, whole->frame.label + from->offset[b],
+               (size_t)from->length[b] * sizeof *to);
     }
+    lab->shard.frame.labels = lab->shard.frame.target.view.rows;
 }
 
 /* Gradients of two parts of a batch add up to that of the whole, dropout included: a mask knows the example's number.
@@ -147,7 +149,7 @@ static void two_halves_are_one(void **state) {
     (void)state;
     struct world whole = world_new("0.3", &attention_fused, NULL), half = world_new("0.3", &attention_fused, NULL);
     real loss = (real)lab_step(&whole.lab), sum = 0;
-    int sequences = whole.lab.shard.source.view.sequences, rows = whole.lab.shard.target.view.rows;
+    int sequences = whole.lab.shard.frame.source.view.sequences, rows = whole.lab.shard.frame.target.view.rows;
     memset(half.lab.grad, 0, half.lab.block * sizeof(real));
     for (int part = 0; part < 2; part++) {
         int first = part ? sequences / 2 : 0, end = part ? sequences : sequences / 2;
@@ -281,7 +283,7 @@ static void map_times_values_is_the_output(void **state) {
         struct world world = world_new("0", cores[c], &capture);
         size_t count;
         free(lab_logits(&world.lab, &count));
-        check_product(&p, &world.lab.shard.source.view, &world.model->net.encoder.block[0].self.shape);
+        check_product(&p, &world.lab.shard.frame.source.view, &world.model->net.encoder.block[0].self.shape);
         world_free(&world);
         free(p.weights), free(p.value), free(p.heads);
     }
@@ -295,9 +297,9 @@ static void padding_row_gets_no_gradient(void **state) {
     struct world world = world_new("0", &attention_fused, NULL);
     int pad = ch_vocab_pad(&world.model->vocab);
     struct shard *shard = &world.lab.shard;
-    for (int b = 0; b < shard->source.view.sequences; b++) {
-        shard->source.token[shard->source.offset[b]] = pad;
-        shard->target.token[shard->target.offset[b]] = pad;
+    for (int b = 0; b < shard->frame.source.view.sequences; b++) {
+        shard->frame.source.token[shard->frame.source.offset[b]] = pad;
+        shard->frame.target.token[shard->frame.target.offset[b]] = pad;
     }
     lab_step(&world.lab);
     const char *const tables[] = {"src_emb.weight", "tgt_emb.weight"};
@@ -325,7 +327,7 @@ static void cut_edges_carry_nothing(void **state) {
             world.lab.pass.cuts = cuts;
             world.lab.pass.cut_count = cut ? 2 : 0;
             real *before = lab_logits(&world.lab, &count);
-            for (int n = 0; n < world.lab.shard.source.view.rows; n++) world.lab.shard.source.token[n] ^= 1;
+            for (int n = 0; n < world.lab.shard.frame.source.view.rows; n++) world.lab.shard.frame.source.token[n] ^= 1;
             real *after = lab_logits(&world.lab, &count);
             if (cut)
                 check_same("logits without cross-attention", after, before, count);

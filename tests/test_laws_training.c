@@ -138,9 +138,10 @@ static void a_trainer_takes_its_schedules_rate(void **state) {
 static struct lab padded_lab(struct ch_model *model, const ch_recipe *recipe) {
     struct lab lab = lab_new(model, recipe, NULL);
     lab.pass.dropout = DROPOUT_OFF;
-    for (int b = 0; b < lab.shard.source.view.sequences; b++) {
-        lab.shard.source.token[lab.shard.source.offset[b]] = ch_vocab_pad(&model->vocab);
-        lab.shard.target.token[lab.shard.target.offset[b] + 1] = ch_vocab_pad(&model->vocab);
+    struct batch_buffer *source = &lab.shard.frame.source, *target = &lab.shard.frame.target;
+    for (int b = 0; b < source->view.sequences; b++) {
+        source->token[source->offset[b]] = ch_vocab_pad(&model->vocab);
+        target->token[target->offset[b] + 1] = ch_vocab_pad(&model->vocab);
     }
     return lab;
 }

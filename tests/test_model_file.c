@@ -358,7 +358,7 @@ static void configs_that_name_the_unknown(void **state) {
     check_config("\"position\":\"sinusoidal\"", "\"position\":\"rope\"", "unknown position 'rope'", "sinusoidal");
     check_config("\"norm_placement\":\"post\"", "\"norm_placement\":\"between\"", "unknown norm_placement 'between'",
                  "have post, pre");
-    check_config("encoder-decoder", "decoder-only", "'architecture'", "found 'decoder-only'");
+    check_config("encoder-decoder", "hour-glass", "unknown architecture 'hour-glass'", "decoder-only");
     check_config("{", "[", "", "");
 }
 
@@ -394,6 +394,73 @@ static void configs_with_wrong_attention(void **state) {
     check_config("\"kv_of_head\":[0,1]", "\"kv_of_head\":7", "'kv_of_head'", "");
     check_config("\"original_head\":[0,1]", "\"original_head\":[0,true]", "'original_head'", "");
     check_config("\"original_head\":[0,1]", "\"original_head\":[0,4096]", "'original_head'", "found 4096");
+}
+
+/* A model of text: its file says all of its vocabulary. */
+static void a_vocabulary_of_text_stands_in_the_file(void **state) {
+    (void)state;
+    static const char characters[] = "\n abr\xC3\xA9\xE2\x82\xAC";
+    struct vocab_plan plan = {
+        .tokens = &tokens_characters, .symbols = 7, .specials = VOCAB_LESSON, .characters = characters};
+    ch_model *small = small_model(), *model;
+    struct config config;
+    ch_error error;
+    check_ok(config_copy(&config, &small->config, &error), &error);
+    check_ok(config_set_vocab(&config, &plan, &error), &error);
+    assert_false(config_same(&config, &small->config));
+    check_ok(model_build(&config, &model, &error), &error);
+    check_ok(model_allocate(model, &error), &error);
+    save(model);
+    ch_model *again = open_model(path);
+    assert_true(config_same(&again->config, &model->config));
+    const ch_vocab *vocab = ch_model_vocab(again);
+    assert_int_equal(ch_vocab_size(vocab), 10);
+    int token[8];
+    size_t count;
+    check_ok(ch_vocab_parse(vocab, "b\xC3\xA9 \xE2\x82\xAC", token, 8, &count, &error), &error);
+    static const int expected[] = {3, 5, 1, 6};
+    assert_int_equal(count, 4);
+    assert_memory_equal(token, expected, sizeof expected);
+    ch_model_free(again);
+    ch_model_free(model);
+    ch_model_free(small);
+}
+
+static void configs_with_a_wrong_vocabulary(void **state) {
+    (void)state;
+    static const char specials[] = "\"specials\":[\"<pad>\",\"<sos>\",\"<eos>\"]";
+    check_config("\"tokens\":\"numbers\"", "\"tokens\":\"words\"", "unknown tokens 'words'",
+                 "have numbers, bytes, characters");
+    check_config("\"tokens\":\"numbers\"", "\"tokens\":7", "'tokens'", "expected a string");
+    check_config("\"tokens\":\"numbers\"", "\"tokens\":\"bytes\"", "'symbols': expected 256", "found 10");
+    check_config("\"tokens\":\"numbers\"", "\"tokens\":\"characters\"", "'characters'", "");
+    check_config("\"tokens\":\"numbers\"", "\"tokens\":\"characters\",\"characters\":\"abc\"",
+                 "expected as many as there are symbols, 10", "found 3");
+    check_config("\"tokens\":\"numbers\"", "\"tokens\":\"characters\",\"characters\":\"cab\"", "'characters'",
+                 "character 2 is U+0061, behind U+0063");
+    check_config("\"tokens\":\"numbers\"", "\"tokens\":\"numbers\",\"characters\":\"abc\"", "expected none",
+                 "tokens are numbers");
+    check_config(specials, "\"specials\":[\"<eos>\",\"<sos>\"]", "'specials'", "found '<sos>' at place 2");
+    check_config(specials, "\"specials\":[\"<end>\"]", "'specials'", "found '<end>' at place 1");
+    check_config(specials, "\"specials\":7", "'specials'", "array");
+    check_config(specials, "\"specials\":[\"<sos>\",\"<eos>\"]", "'specials'", "that is encoder-decoder");
+    check_config("\"tokens\":\"numbers\",", "\"tokens\":\"bytes\",", "'symbols'", "");
+}
+
+/* Files of before there were other tokens say nothing of them. */
+static void numbers_need_not_be_named(void **state) {
+    (void)state;
+    struct parts parts = fresh_parts();
+    static const char whole[] = "\"tokens\":\"numbers\",\"specials\":[\"<pad>\",\"<sos>\",\"<eos>\"],";
+    char *at = strstr(parts.config, whole);
+    assert_non_null(at);
+    memmove(at, at + strlen(whole), strlen(at + strlen(whole)) + 1);
+    put_together(&parts);
+    ch_model *model = open_model(path), *small = small_model();
+    assert_true(config_same(&model->config, &small->config));
+    ch_model_free(small);
+    ch_model_free(model);
+    free_parts(&parts);
 }
 
 /* Heads times width that no int holds. */
@@ -507,6 +574,9 @@ int main(void) {
         cmocka_unit_test(configs_that_name_the_unknown),
         cmocka_unit_test(configs_with_wrong_numbers),
         cmocka_unit_test(configs_with_wrong_attention),
+        cmocka_unit_test(a_vocabulary_of_text_stands_in_the_file),
+        cmocka_unit_test(configs_with_a_wrong_vocabulary),
+        cmocka_unit_test(numbers_need_not_be_named),
         cmocka_unit_test(a_width_that_overflows),
         cmocka_unit_test(an_odd_width_without_a_config),
         cmocka_unit_test(heads_in_the_metadata),

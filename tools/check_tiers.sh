@@ -30,7 +30,7 @@ tests     * cli/lines.h bench/bench.h
 bench     *
 '
 # A file <family>_<variant>.c is a variant: it knows its family's header, never another variant's.
-families='norm position ffn attention init optimizer schedule task stage gemm parallel'
+families='norm position ffn attention init optimizer schedule task tokens framing stage gemm parallel'
 # The library never prints, exits or allocates: calls that only these two files may make, and pieces of them.
 speakers='src/base/error.c src/base/memory.c'
 calls='printf vprintf puts putchar perror exit _exit _Exit quick_exit abort malloc calloc realloc reallocarray free

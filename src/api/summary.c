@@ -57,7 +57,7 @@ static void write_sum(char out[ARITHMETIC], const struct params *params, const c
 /* Whether every attention has as many parameters as the first, so that layers can be counted by one. */
 static bool are_alike(const struct config *config) {
     const struct attention_shape *first = &config->shape[0];
-    for (int i = 1; i < CONFIG_ATTENTIONS * config->layers; i++) {
+    for (int i = 1; i < config_attentions(config); i++) {
         const struct attention_shape *shape = &config->shape[i];
         if (shape->heads * shape->d_head != first->heads * first->d_head ||
             shape->kv_heads * shape->d_head != first->kv_heads * first->d_head)
@@ -66,60 +66,82 @@ static bool are_alike(const struct config *config) {
     return true;
 }
 
-/* Four square matrices, in D alone. */
-static bool is_plain(const struct config *config) {
-    const struct attention_shape *first = &config->shape[0];
-    return first->kv_heads == first->heads && first->heads * first->d_head == config->d_model;
-}
+/* What is in a stack's name: "enc.0.attn." of the first layer's self-attention, and how many attentions a layer has. */
+struct stack_parts {
+    const char *name, *prefix, *first_attention, *first_ffn;
+    int attentions;
+};
 
-static void add_layers(struct ch_summary *s, const struct ch_model *model, const char *name, const char *prefix,
-                       int attentions, int64_t attention, int64_t ffn, bool alike) {
+static void add_layers(struct ch_summary *s, const struct ch_model *model, const struct stack_parts *stack,
+                       bool alike) {
     const struct params *params = &model->params;
     int layers = model->config.layers;
     char part[PART_NAME];
-    int64_t all = count_of(params, prefix, ""),
-            norms = count_of(params, prefix, ".n") - count_of(params, prefix, ".net");
-    snprintf(part, sizeof part, "%s layers (x%d)", name, layers);
-    if (alike && attentions == 1)
+    int64_t all = count_of(params, stack->prefix, ""), attention = count_of(params, stack->first_attention, "");
+    int64_t ffn = count_of(params, stack->first_ffn, ""), rest = all / layers - stack->attentions * attention - ffn;
+    snprintf(part, sizeof part, "%s layers (x%d)", stack->name, layers);
+    if (alike && stack->attentions == 1)
         add_part(s, part, true, all, "%d x (%lld + %lld + %lld)", layers, (long long)attention, (long long)ffn,
-                 (long long)norms / layers);
+                 (long long)rest);
     else if (alike)
-        add_part(s, part, true, all, "%d x (%d x %lld + %lld + %lld)", layers, attentions, (long long)attention,
-                 (long long)ffn, (long long)norms / layers);
+        add_part(s, part, true, all, "%d x (%d x %lld + %lld + %lld)", layers, stack->attentions, (long long)attention,
+                 (long long)ffn, (long long)rest);
     else
         add_part(s, part, true, all, "sum over layers");
     s->layers += all;
 }
 
-static void add_parts(struct ch_summary *s, const struct ch_model *model) {
+static void add_embeddings(struct ch_summary *s, const struct ch_model *model) {
     const struct params *params = &model->params;
     int d = model->config.d_model, v = ch_vocab_size(&model->vocab);
-    char feed_forward[ARITHMETIC], attention_sum[ARITHMETIC];
-    write_sum(feed_forward, params, "enc.0.ff.");
-    bool alike = are_alike(&model->config);
-    int64_t attention = count_of(params, "enc.0.attn.", ""), ffn = count_of(params, "enc.0.ff.", "");
-    const struct tie *tie = model->config.tie;
-    int64_t embeddings = count_of(params, "src_emb.", "") + count_of(params, "tgt_emb.", "");
-    if (tie->source)
-        add_part(s, "One embedding table", true, embeddings, "%d x %d", v, d);
+    int64_t tables = count_of(params, "", "_emb.weight");
+    bool two = tables == 2 * (int64_t)v * d;
+    if (two)
+        add_part(s, "Two embedding tables", true, tables, "2 x %d x %d", v, d);
     else
-        add_part(s, "Two embedding tables", true, embeddings, "2 x %d x %d", v, d);
+        add_part(s, "Embedding table", true, tables, "%d x %d", v, d);
     int64_t positions = count_of(params, "pos.", "");
     if (positions) add_part(s, "Position table", true, positions, "%d x %d", model->config.max_positions, d);
-    write_sum(attention_sum, params, "enc.0.attn.");
-    if (alike && is_plain(&model->config))
-        add_part(s, "Attention block (each)", false, attention, "4 x (%d x %d + %d)", d, d, d);
+}
+
+/* An attention and a feed-forward of the first layer, which the rows of the layers count by. */
+static void add_blocks(struct ch_summary *s, const struct ch_model *model, const struct stack_parts *stack,
+                       bool alike) {
+    const struct params *params = &model->params;
+    long long d = model->config.d_model;
+    char sum[ARITHMETIC];
+    int64_t attention = count_of(params, stack->first_attention, "");
+    write_sum(sum, params, stack->first_attention);
+    if (alike && attention == 4 * (d * d + d))
+        add_part(s, "Attention block (each)", false, attention, "4 x (%lld x %lld + %lld)", d, d, d);
     else if (alike)
-        add_part(s, "Attention block (each)", false, attention, "%s", attention_sum);
-    add_part(s, "Feed-forward block (each)", false, ffn, "%s", feed_forward);
-    add_layers(s, model, "Encoder", "enc.", 1, attention, ffn, alike);
-    add_layers(s, model, "Decoder", "dec.", 2, attention, ffn, alike);
-    int64_t last = count_of(params, "enc_norm.", ""), both = last + count_of(params, "dec_norm.", "");
-    if (both) add_part(s, "Norms behind the stacks", true, both, "2 x %lld", (long long)last);
-    if (tie->output)
-        add_part(s, "Output projection (tied)", true, count_of(params, "generator.", ""), "%d", v);
-    else
-        add_part(s, "Output projection", true, count_of(params, "generator.", ""), "%d x %d + %d", d, v, v);
+        add_part(s, "Attention block (each)", false, attention, "%s", sum);
+    write_sum(sum, params, stack->first_ffn);
+    add_part(s, "Feed-forward block (each)", false, count_of(params, stack->first_ffn, ""), "%s", sum);
+}
+
+static void add_parts(struct ch_summary *s, const struct ch_model *model) {
+    static const struct stack_parts encoder = {"Encoder", "enc.", "enc.0.attn.", "enc.0.ff.", 1},
+                                    decoder = {"Decoder", "dec.", "dec.0.self_attn.", "dec.0.ff.", 2},
+                                    causal = {"Decoder", "dec.", "dec.0.attn.", "dec.0.ff.", 1};
+    const struct params *params = &model->params;
+    const struct arch *arch = model->net.arch;
+    bool alike = are_alike(&model->config);
+    char sum[ARITHMETIC], output[PARAM_NAME];
+    add_embeddings(s, model);
+    add_blocks(s, model, arch->encoder ? &encoder : &causal, alike);
+    if (arch->encoder) add_layers(s, model, &encoder, alike);
+    if (arch->decoder) add_layers(s, model, arch->encoder ? &decoder : &causal, alike);
+    int64_t encoder_norm = count_of(params, "enc_norm.", ""), decoder_norm = count_of(params, "dec_norm.", "");
+    if (encoder_norm && decoder_norm)
+        add_part(s, "Norms behind the stacks", true, encoder_norm + decoder_norm, "2 x %lld", (long long)encoder_norm);
+    else if (encoder_norm + decoder_norm)
+        add_part(s, "Norm behind the stack", true, encoder_norm + decoder_norm, "%lld",
+                 (long long)(encoder_norm + decoder_norm));
+    snprintf(output, sizeof output, "%s.", model->net.head->parameter);
+    write_sum(sum, params, output);
+    const char *name = model->config.tie->output ? "Output projection (tied)" : "Output projection";
+    add_part(s, name, true, count_of(params, output, ""), "%s", *sum ? sum : "0");
     s->ffn = count_of(params, "", ".ff.");
     s->total = params_count_trained(params);
 }
@@ -138,8 +160,11 @@ static void add_memories(struct ch_summary *s, const struct ch_model *model, con
     add_memory(s, "training", "batches", training.batches);
     add_memory(s, "training", "validation", training.validation);
     add_memory(s, "training", "matrix products", training.products);
-    struct batch_limits limits = {(int)recipe->batch_size, (int)recipe->max_len, (int)recipe->max_len + 1};
+    if (!model->net.head->decodes) return;
     uint64_t caches, rest;
+    int longest = (int)recipe->max_len, begin = model->net.arch->encoder ? 1 : longest + 1;
+    struct session_limits limits = {(int)recipe->batch_size, model->net.arch->encoder ? longest : 0, begin,
+                                    begin + longest};
     session_measure(model, &attention_fused, &limits, true, &caches, &rest);
     add_memory(s, "decoding", "parameters", training.parameters);
     add_memory(s, "decoding", "KV cache", caches);

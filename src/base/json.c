@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -214,25 +215,10 @@ struct js_value *js_new_text(const char *text) {
     return outer(json_string(text));
 }
 
-/* The bytes of the UTF-8 sequence that starts here, 0 if none does (RFC 3629: shortest form, no surrogates). */
-static size_t utf8_sequence(const unsigned char *s) {
-    if (s[0] < 0x80) return 1;
-    size_t length = s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
-    if (s[0] < 0xC2 || s[0] > 0xF4) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xC0) != 0x80) return 0; /* the terminating NUL ends here, too */
-    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F)) return 0;
-    if ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F)) return 0;
-    return length;
-}
-
 bool js_is_text(const char *text) {
-    const unsigned char *s = (const unsigned char *)text;
-    while (*s) {
-        size_t length = utf8_sequence(s);
-        if (length == 0) return false;
-        s += length;
-    }
+    uint32_t point;
+    for (size_t left = strlen(text), bytes; left > 0; text += bytes, left -= bytes)
+        if ((bytes = utf8_decode(text, left, &point)) == 0) return false;
     return true;
 }
 

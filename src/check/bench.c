@@ -3,10 +3,12 @@
 ch_status bench_new(struct bench *bench, const struct ch_model *model, const struct pass *pass,
                     const struct ch_examples *examples, bool backward, ch_error *error) {
     *bench = (struct bench){.model = model, .pass = *pass};
-    int longest = 0;
-    for (int i = 0; i < examples->count; i++)
-        if (examples->source_length[i] > longest) longest = examples->source_length[i];
-    struct batch_limits limits = {examples->count, longest, longest + 1};
+    int source = 0, target = 0;
+    for (int i = 0; i < examples->count; i++) {
+        if (examples->source_length[i] > source) source = examples->source_length[i];
+        if (examples->target_length[i] > target) target = examples->target_length[i];
+    }
+    struct batch_limits limits = frame_limits(&model->config, examples->count, source, target);
     ch_status status = shard_new(&bench->shard, model, pass, &limits, backward, error);
     if (status == CH_OK) shard_load(&bench->shard, examples, 0, examples->count);
     return status;
@@ -22,8 +24,8 @@ const real *bench_logits(struct bench *bench) {
     pass.params = &bench->model->params;
     pass.arena = &shard->workspace.arena;
     arena_reset(pass.arena, 0);
-    return model_forward(&pass, bench->model, shard->source.token, &shard->source.view, shard->target.token,
-                         &shard->target.view, &shard->workspace.saved);
+    struct assembly_input input = frame_input(&shard->frame);
+    return assembly_forward(&pass, &bench->model->net, &input, &shard->workspace.saved);
 }
 
 ch_status bench_pair(struct ch_examples *examples, const ch_recipe *recipe, ch_error *error) {

@@ -48,13 +48,16 @@ static void add_row(struct measure *m, const real *z, int label, int vocab) {
 /* share (V), zeroed */
 static struct measure measure(struct bench *bench, double *share) {
     struct measure m = {0};
-    int rows = bench->shard.target.view.rows, vocab = ch_vocab_size(&bench->model->vocab);
+    const struct frame *frame = &bench->shard.frame;
+    int rows = frame->counted, vocab = bench->model->net.outputs;
+    const int *read = (bench->model->net.arch->decoder ? &frame->target : &frame->source)->token;
     const real *logits = bench_logits(bench);
-    for (int n = 0; n < rows; n++) {
-        int label = bench->shard.label[n];
+    for (int n = 0; n < frame->labels; n++) {
+        int label = frame->label[n];
+        if (label < 0) continue;
         add_row(&m, logits + (size_t)n * (size_t)vocab, label, vocab);
         share[label] += 1.0 / rows;
-        m.repeats += bench->shard.target.token[n] == label ? 1.0 / rows : 0;
+        m.repeats += read[n] == label ? 1.0 / rows : 0;
     }
     m.loss /= rows;
     m.sigma = sqrt(m.sigma / rows);

@@ -31,8 +31,8 @@ static int another(const struct ch_vocab *vocab, int token) {
 }
 
 static struct leak try_position(struct bench *bench, const real *base, int position) {
-    int rows = bench->shard.target.view.rows, vocab = ch_vocab_size(&bench->model->vocab);
-    int *token = &bench->shard.target.token[position], old = *token;
+    int rows = frame_last(&bench->shard.frame)->rows, vocab = ch_vocab_size(&bench->model->vocab);
+    int *token = &bench->shard.frame.target.token[position], old = *token;
     *token = another(&bench->model->vocab, old);
     const real *logits = bench_logits(bench);
     *token = old;
@@ -56,7 +56,7 @@ static int row_without_numbers(const real *x, int rows, int columns) {
 }
 
 static ch_status judge_all(struct check *check, struct bench *bench, const real *base) {
-    int rows = bench->shard.target.view.rows,
+    int rows = frame_last(&bench->shard.frame)->rows,
         bad = row_without_numbers(base, rows, ch_vocab_size(&check->model->vocab));
     if (bad >= 0)
         return check_result(check, false,
@@ -95,7 +95,7 @@ static ch_status run(struct check *check, ch_error *error) {
     pair.count = 1; /* the longest */
     status = bench_new(&bench, check->model, &pass, &pair, false, error);
     if (status == CH_OK) {
-        size_t count = (size_t)bench.shard.target.view.rows * (size_t)ch_vocab_size(&check->model->vocab);
+        size_t count = (size_t)frame_last(&bench.shard.frame)->rows * (size_t)ch_vocab_size(&check->model->vocab);
         real *base = mem_new(count, sizeof *base);
         if (base) memcpy(base, bench_logits(&bench), count * sizeof *base);
         status = base ? judge_all(check, &bench, base) : fail_memory(error, "the logits");

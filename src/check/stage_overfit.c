@@ -57,7 +57,7 @@ static void take_step(struct fit *fit, const ch_recipe *recipe, int64_t step) {
     pass.grad = fit->grad;
     pass.dropout_key = philox_derive((uint64_t)recipe->seed, PHILOX_DROPOUT, (uint64_t)step);
     memset(fit->grad, 0, params->trained * sizeof *fit->grad);
-    shard_run(&bench->shard, fit->model, pass, RC(1.0 / bench->shard.target.view.rows));
+    shard_run(&bench->shard, fit->model, pass, RC(1.0 / bench->shard.frame.counted));
     fit->last = bench->shard.loss.sum / (double)bench->shard.loss.count;
     if (step > STEPS - TAIL) fit->tail += fit->last / TAIL;
     const struct optimizer *adam = &optimizer_adam_default;

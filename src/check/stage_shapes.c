@@ -75,7 +75,7 @@ static void see_map(void *context, const char *layer, const char *name, int sequ
 /* ---- what is predicted ---- */
 
 enum side { SOURCE, TARGET };
-enum width { MODEL, HIDDEN, VOCAB, QUERY, KEY };
+enum width { MODEL, HIDDEN, OUTPUTS, QUERY, KEY };
 
 struct forecast {
     const struct config *config;
@@ -88,13 +88,14 @@ static int rows_of(const struct forecast *f, enum side side) {
 }
 
 static int width_of(const struct config *config, enum width width, const struct attention_shape *shape) {
+    struct vocab_plan vocab = config_vocab(config);
     switch (width) {
     case MODEL:
         return config->d_model;
     case HIDDEN:
         return config->d_ff;
-    case VOCAB:
-        return config->symbols + VOCAB_SPECIALS;
+    case OUTPUTS:
+        return vocab_plan_size(&vocab);
     case QUERY:
         return shape->heads * shape->d_head;
     case KEY:
@@ -160,6 +161,16 @@ static const struct half decoder = {
          {.layer = "ff", .kind = FEED_FORWARD, .norm = "n3"}},
 };
 
+/* A decoder that has nothing else to attend to. */
+static const struct half causal = {
+    .prefix = "dec",
+    .norm = "dec_norm",
+    .side = TARGET,
+    .sublayers = 2,
+    .sublayer = {{.layer = "attn", .kind = ATTENTION, .keys = TARGET, .which = CONFIG_DECODER_SELF, .norm = "n1"},
+                 {.layer = "ff", .kind = FEED_FORWARD, .norm = "n2"}},
+};
+
 static void expect_attention(struct forecast *f, const char *layer, const struct sublayer *sublayer, enum side side,
                              int number) {
     const struct attention_shape *shape = config_shape(f->config, sublayer->which, number);
@@ -195,19 +206,29 @@ static void expect_sublayer(struct forecast *f, const struct half *half, const s
     expect_rows(f, norm, pre ? "sum" : "out", half->side, MODEL, NULL);
 }
 
-static void expect_half(struct forecast *f, const struct half *half) {
+static void expect_half(struct forecast *f, const struct half *half, const char *embedding) {
+    expect_rows(f, embedding, "embedded", half->side, MODEL, NULL);
     for (int number = 0; number < f->config->layers; number++)
         for (int i = 0; i < half->sublayers; i++) expect_sublayer(f, half, &half->sublayer[i], number);
     if (f->config->placement->pre) expect_rows(f, half->norm, "out", half->side, MODEL, NULL);
 }
 
+static void expect_logits(struct forecast *f, enum side side) {
+    if (!f->config->head->classes) {
+        expect_rows(f, "", "logits", side, OUTPUTS, NULL);
+        return;
+    }
+    struct site *site = add_site(f->sites, "", "logits");
+    if (site) shape_text(2, (const int64_t[]){PAIR, f->config->classes}, site->shape, SHAPE);
+}
+
 static void expect_all(struct forecast *f) {
-    expect_rows(f, "src", "embedded", SOURCE, MODEL, NULL);
-    expect_half(f, &encoder);
-    expect_rows(f, "", "memory", SOURCE, MODEL, NULL);
-    expect_rows(f, "tgt", "embedded", TARGET, MODEL, NULL);
-    expect_half(f, &decoder);
-    expect_rows(f, "", "logits", TARGET, VOCAB, NULL);
+    const struct arch *arch = f->config->arch;
+    bool both = arch->encoder && arch->decoder;
+    if (arch->encoder) expect_half(f, &encoder, both ? "src" : "tok");
+    if (both) expect_rows(f, "", "memory", SOURCE, MODEL, NULL);
+    if (arch->decoder) expect_half(f, both ? &decoder : &causal, both ? "tgt" : "tok");
+    expect_logits(f, arch->decoder ? TARGET : SOURCE);
 }
 
 /* ---- the verdict ---- */
@@ -263,15 +284,20 @@ static ch_status run(struct check *check, ch_error *error) {
     ch_status status = bench_pair(&pair, check->recipe, error);
     if (status != CH_OK) return status;
     struct sites seen = {0}, expected = {0};
-    const int *source = pair.source_length;
-    const int length[][PAIR] = {{source[0], source[1]}, {source[0] + 1, source[1] + 1}};
-    struct forecast forecast = {&check->model->config, length, &expected};
+    int length[2][PAIR];
+    for (int b = 0; b < PAIR; b++) { /* rows, as the assembly lays them out */
+        int source = pair.source_length[b], target = pair.target_length[b];
+        struct batch_limits rows = frame_limits(&check->model->config, 1, source, target);
+        length[SOURCE][b] = rows.source;
+        length[TARGET][b] = rows.target;
+    }
+    struct forecast forecast = {&check->model->config, (const int(*)[PAIR])length, &expected};
     status = walk(check, &pair, &seen, error);
     if (status == CH_OK) expect_all(&forecast);
     if (status == CH_OK && expected.failed) status = fail_memory(error, "the prediction");
     if (status == CH_OK) {
         list(check, &seen);
-        status = judge(check, &seen, &expected, length[SOURCE]);
+        status = judge(check, &seen, &expected, pair.source_length);
     }
     mem_free(seen.item);
     mem_free(expected.item);

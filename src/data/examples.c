@@ -12,7 +12,8 @@ ch_status examples_init(struct ch_examples *examples, int capacity, int longest,
         .source_length = mem_new(rows, sizeof(int)),
         .target_length = mem_new(rows, sizeof(int)),
     };
-    ch_status status = vocab_new(&examples->vocab, symbols, error);
+    struct vocab_plan plan = vocab_lesson(symbols);
+    ch_status status = vocab_new(&examples->vocab, &plan, error);
     bool complete = examples->source && examples->target && examples->source_length && examples->target_length;
     if (status == CH_OK && !complete) status = fail_memory(error, "examples");
     if (status != CH_OK) examples_release(examples);
@@ -90,6 +91,14 @@ void examples_draw(struct ch_examples *examples, const struct example_stream *st
     else
         draw_philox(examples, stream, step, first, count);
     for (int i = 0; i < count; i++) write_target(examples, stream->task, i);
+}
+
+int examples_labels(const struct ch_examples *examples, int i) {
+    int labels = 0;
+    if (examples->kind == EXAMPLE_SEQUENCE) return examples->target_length[i] - 1;
+    ch_sequence target = ch_examples_target(examples, (size_t)i);
+    for (size_t t = 0; t < target.length; t++) labels += target.tokens[t] >= 0;
+    return labels;
 }
 
 size_t ch_examples_count(const ch_examples *examples) {

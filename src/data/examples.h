@@ -20,7 +20,19 @@ struct example_stream {
     struct torch_rng *torch; /* NULL: Philox */
 };
 
+/* What the target of an example is. */
+enum example_kind {
+    EXAMPLE_SEQUENCE, /* tokens, each but the first to be predicted */
+    EXAMPLE_LABELS    /* what is to be said of the source: a class, or a token for each of its own; -1: nothing */
+};
+
+/* Tokens of an example's source and target. */
+struct example_size {
+    int source, target;
+};
+
 struct ch_examples {
+    enum example_kind kind;
     struct ch_vocab vocab;
     int count, capacity, longest; /* longest: the most symbols a source can have */
     int *source, *target;         /* (capacity, longest), (capacity, longest + 2) */
@@ -32,6 +44,9 @@ ch_status examples_init(struct ch_examples *examples, int capacity, int longest,
 void examples_release(struct ch_examples *examples);
 /* What examples_init takes for them, in bytes. */
 uint64_t examples_bytes(uint64_t capacity, uint64_t longest);
+
+/* How many predictions example i asks for. */
+int examples_labels(const struct ch_examples *examples, int i);
 
 /* Draws examples first..first + count - 1 of a step; allocates nothing. */
 void examples_draw(struct ch_examples *examples, const struct example_stream *stream, uint64_t step, uint32_t first,

@@ -8,6 +8,7 @@ struct task {
     ch_variant variant;
     /* answer (length) from source (length) */
     void (*answer)(int *answer, const int *source, int length);
+    int classes; /* the answer is one of so many; 0: it is a sequence */
 };
 
 extern const struct task task_reverse, task_copy;

@@ -1,48 +1,94 @@
 #include "data/vocab.h"
 #include "base/memory.h"
+#include "data/tokens.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static char *slot(const struct ch_vocab *vocab, int token) {
-    return vocab->text + (size_t)token * VOCAB_TEXT;
+struct vocab_plan vocab_lesson(int symbols) {
+    return (struct vocab_plan){.tokens = &tokens_numbers, .symbols = symbols, .specials = VOCAB_LESSON};
 }
 
-ch_status vocab_new(struct ch_vocab *vocab, int symbols, ch_error *error) {
-    *vocab = (struct ch_vocab){.symbols = symbols};
-    vocab->text = mem_new((size_t)symbols + VOCAB_SPECIALS, VOCAB_TEXT);
-    if (!vocab->text) return fail_memory(error, "the vocabulary");
-    for (int token = 0; token < symbols; token++) snprintf(slot(vocab, token), VOCAB_TEXT, "%d", token);
-    strcpy(slot(vocab, ch_vocab_pad(vocab)), "<pad>");
-    strcpy(slot(vocab, ch_vocab_sos(vocab)), "<sos>");
-    strcpy(slot(vocab, ch_vocab_eos(vocab)), "<eos>");
+const char *vocab_special_text(int i) {
+    static const char *const text[VOCAB_SPECIAL_KINDS] = {"<pad>", "<sos>", "<eos>", "<mask>"};
+    return text[i];
+}
+
+/* The tokens of the special kinds, which follow the symbols. */
+static int *special(struct ch_vocab *vocab, int i) {
+    int *const kind[VOCAB_SPECIAL_KINDS] = {&vocab->pad, &vocab->sos, &vocab->eos, &vocab->mask};
+    return kind[i];
+}
+
+void vocab_place(struct ch_vocab *vocab, const struct vocab_plan *plan) {
+    int symbols = plan->tokens->symbols ? plan->tokens->symbols : plan->symbols;
+    ch_assert(symbols >= 1 && plan->specials >> VOCAB_SPECIAL_KINDS == 0);
+    *vocab = (struct ch_vocab){.tokens = plan->tokens, .symbols = symbols, .size = symbols};
+    for (int i = 0; i < VOCAB_SPECIAL_KINDS; i++) *special(vocab, i) = plan->specials >> i & 1 ? vocab->size++ : -1;
+}
+
+int vocab_plan_size(const struct vocab_plan *plan) {
+    struct ch_vocab vocab;
+    vocab_place(&vocab, plan);
+    return vocab.size;
+}
+
+ch_status vocab_new(struct ch_vocab *vocab, const struct vocab_plan *plan, ch_error *error) {
+    vocab_place(vocab, plan);
+    vocab->text = mem_new((size_t)vocab->size, VOCAB_TEXT);
+    if (plan->tokens->of_text) vocab->bytes = mem_new((size_t)vocab->symbols, VOCAB_BYTES);
+    if (!vocab->text || (plan->tokens->of_text && !vocab->bytes)) {
+        vocab_free(vocab);
+        return fail_memory(error, "the vocabulary");
+    }
+    plan->tokens->fill(vocab, plan);
+    for (int i = 0; i < VOCAB_SPECIAL_KINDS; i++)
+        if (*special(vocab, i) >= 0) strcpy(token_text(vocab, *special(vocab, i)), vocab_special_text(i));
     return CH_OK;
 }
 
 void vocab_free(struct ch_vocab *vocab) {
     mem_free(vocab->text);
+    mem_free(vocab->bytes);
     *vocab = (struct ch_vocab){0};
 }
 
 int ch_vocab_size(const ch_vocab *vocab) {
-    return vocab->symbols + VOCAB_SPECIALS;
+    return vocab->size;
 }
 
 int ch_vocab_pad(const ch_vocab *vocab) {
-    return vocab->symbols;
+    return vocab->pad;
 }
 
 int ch_vocab_sos(const ch_vocab *vocab) {
-    return vocab->symbols + 1;
+    return vocab->sos;
 }
 
 int ch_vocab_eos(const ch_vocab *vocab) {
-    return vocab->symbols + 2;
+    return vocab->eos;
+}
+
+int ch_vocab_mask(const ch_vocab *vocab) {
+    return vocab->mask;
 }
 
 const char *ch_vocab_text(const ch_vocab *vocab, int token) {
-    ch_assert(token >= 0 && token < ch_vocab_size(vocab));
-    return slot(vocab, token);
+    ch_assert(token >= 0 && token < vocab->size);
+    return token_text(vocab, token);
+}
+
+const char *ch_vocab_bytes(const ch_vocab *vocab, int token, size_t *length) {
+    const char *text = ch_vocab_text(vocab, token);
+    *length = 0;
+    if (token >= vocab->symbols) return text;
+    if (!vocab->bytes) {
+        *length = strlen(text);
+        return text;
+    }
+    const char *bytes = vocab->bytes + token * VOCAB_BYTES;
+    *length = strnlen(bytes, VOCAB_BYTES);
+    if (*length == 0) *length = 1; /* the byte 0 */
+    return bytes;
 }
 
 ch_status vocab_check_source(const struct ch_vocab *vocab, ch_sequence source, const char *what, ch_error *error) {
@@ -53,34 +99,15 @@ ch_status vocab_check_source(const struct ch_vocab *vocab, ch_sequence source, c
     return CH_OK;
 }
 
-/* The token that a word of `length` bytes names, or -1. */
-static int find(const struct ch_vocab *vocab, const char *word, size_t length) {
-    for (int token = 0; token < ch_vocab_size(vocab); token++)
-        if (strlen(slot(vocab, token)) == length && memcmp(slot(vocab, token), word, length) == 0) return token;
-    return -1;
-}
-
-static bool is_blank(char c) {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+ch_status ch_vocab_encode(const ch_vocab *vocab, const char *text, size_t length, int *tokens, size_t capacity,
+                          size_t *count, ch_error *error) {
+    struct token_list list = {.token = tokens, .capacity = capacity};
+    ch_status status = vocab->tokens->encode(vocab, text, length, &list, error);
+    *count = list.count;
+    return status;
 }
 
 ch_status ch_vocab_parse(const ch_vocab *vocab, const char *text, int *tokens, size_t capacity, size_t *count,
                          ch_error *error) {
-    *count = 0;
-    for (const char *word = text;;) {
-        while (is_blank(*word)) word++;
-        if (!*word) return CH_OK;
-        size_t length = 0;
-        while (word[length] && !is_blank(word[length])) length++;
-        int token = find(vocab, word, length), shown = length < 40 ? (int)length : 40;
-        if (token < 0 || token >= vocab->symbols)
-            return fail(error, CH_FAILED, "word %zu, '%.*s', is %s; expected numbers from 0 to %d, separated by spaces",
-                        *count + 1, shown, word,
-                        token < 0 ? "not in the vocabulary"
-                                  : "a special token, which neither a source nor a target holds",
-                        vocab->symbols - 1);
-        if (*count == capacity) return fail(error, CH_FAILED, "more than %zu tokens, the most that fit", capacity);
-        tokens[(*count)++] = token;
-        word += length;
-    }
+    return ch_vocab_encode(vocab, text, strlen(text), tokens, capacity, count, error);
 }

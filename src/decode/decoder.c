@@ -5,6 +5,7 @@
 #include "decode/greedy.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { DEFAULT_BATCH = 64, DEFAULT_EXTRA = 50, MOST_BATCH = 65536 };
 
@@ -21,7 +22,7 @@ struct ch_decoder {
     int workers;
     struct team *team;
     struct worker *worker;
-    struct batch_limits limits; /* what the sessions were made for */
+    struct session_limits limits; /* what the sessions were made for */
 
     const ch_sequence *source; /* of the run at hand */
     struct greedy_answer *answer;
@@ -47,7 +48,8 @@ ch_status ch_decoder_new(const ch_model *model, const ch_decode_options *options
     static const ch_decode_options defaults = {0};
     *out = NULL;
     if (!options) options = &defaults;
-    ch_status status = check_options(model, options, error);
+    ch_status status = model_decodes(model, error);
+    if (status == CH_OK) status = check_options(model, options, error);
     if (status != CH_OK) return status;
     const char *name = options->attention ? options->attention : attention_fused.variant.name;
     const ch_variant *core = family_find("attention", attention_core_row, name, error);
@@ -75,7 +77,7 @@ static void free_workers(struct ch_decoder *decoder) {
         mem_free(decoder->worker[w].active);
         decoder->worker[w] = (struct worker){0};
     }
-    decoder->limits = (struct batch_limits){0};
+    decoder->limits = (struct session_limits){0};
 }
 
 static void free_answers(struct ch_decoder *decoder) {
@@ -99,11 +101,16 @@ void ch_decoder_free(ch_decoder *decoder) {
 
 /* ---- one run ---- */
 
-/* Most tokens of an answer, EOS included. */
+/* Tokens that the decoder begins with: <sos>, behind the source where it is the only stack. */
+static int beginning(const struct ch_decoder *decoder, size_t source_length) {
+    return decoder->model->net.arch->encoder ? 1 : (int)source_length + 1;
+}
+
+/* Most tokens of an answer, EOS included. The last one is never read, and needs no position. */
 static int limit_of(const struct ch_decoder *decoder, size_t source_length) {
-    if (decoder->options.max_new) return decoder->options.max_new;
-    int positions = decoder->model->config.max_positions, by_length = (int)source_length + DEFAULT_EXTRA;
-    return by_length < positions ? by_length : positions;
+    int room = decoder->model->config.max_positions - beginning(decoder, source_length) + 1;
+    int wanted = decoder->options.max_new ? decoder->options.max_new : (int)source_length + DEFAULT_EXTRA;
+    return wanted < room ? wanted : room;
 }
 
 static ch_status check_source(const struct ch_decoder *decoder, ch_sequence source, size_t number, ch_error *error) {
@@ -115,6 +122,11 @@ static ch_status check_source(const struct ch_decoder *decoder, ch_sequence sour
         return fail(error, CH_FAILED,
                     "%s has %zu tokens, more than the model's %d positions; a model trained with a larger "
                     "--max-positions takes longer ones",
+                    what, source.length, positions);
+    if (beginning(decoder, source.length) > positions)
+        return fail(error, CH_FAILED,
+                    "%s has %zu tokens and is followed by <sos>, more than the model's %d positions; a model trained "
+                    "with a larger --max-positions takes longer ones",
                     what, source.length, positions);
     return vocab_check_source(&decoder->model->vocab, source, what, error);
 }
@@ -143,14 +155,22 @@ static int larger(int a, int b) {
     return a > b ? a : b;
 }
 
+/* For batches of so many sequences and sources of so many tokens, and for all that the old limits fit. */
+static struct session_limits widen(const struct ch_decoder *decoder, int sequences, int longest) {
+    const struct session_limits *old = &decoder->limits;
+    int begin = beginning(decoder, (size_t)longest), target = 0;
+    for (int length = 1; length <= longest; length++) /* a longer source may leave less room for its answer */
+        target = larger(target, beginning(decoder, (size_t)length) + limit_of(decoder, (size_t)length) - 1);
+    return (struct session_limits){.sequences = larger(sequences, old->sequences),
+                                   .source = decoder->model->net.arch->encoder ? larger(longest, old->source) : 0,
+                                   .prompt = larger(begin, old->prompt),
+                                   .target = larger(target, old->target)};
+}
+
 /* Makes sessions that fit the largest batch and the longest source so far, for as many workers as there are batches. */
 static ch_status prepare_workers(struct ch_decoder *decoder, int sequences, int longest, int batches, ch_error *error) {
-    struct batch_limits old = decoder->limits, limits;
-    limits.sequences = larger(sequences, old.sequences);
-    limits.source = larger(longest, old.source);
-    limits.target = larger(limit_of(decoder, (size_t)longest), old.target);
-    if (limits.sequences > old.sequences || limits.source > old.source || limits.target > old.target)
-        free_workers(decoder);
+    struct session_limits limits = widen(decoder, sequences, longest);
+    if (memcmp(&limits, &decoder->limits, sizeof limits) != 0) free_workers(decoder);
     decoder->limits = limits;
     for (int w = 0; w < decoder->workers && w < batches; w++) {
         struct worker *worker = &decoder->worker[w];

@@ -14,11 +14,19 @@ static bool take(struct session *session, int sequence, struct greedy_answer *an
     return true;
 }
 
+/* <sos>, behind the source where nothing else reads that. */
+static void begin(struct session *session, int b, ch_sequence source) {
+    bool prefix = !session->model->net.arch->encoder;
+    for (size_t t = 0; prefix && t < source.length; t++) session_append(session, b, source.tokens[t]);
+    session_append(session, b, ch_vocab_sos(&session->model->vocab));
+}
+
 void greedy(struct session *session, const ch_sequence *source, int count, struct greedy_answer *answer, int *active) {
     int vocab = ch_vocab_size(&session->model->vocab);
     session_begin(session, source, count);
     for (int b = 0; b < count; b++) {
         active[b] = b;
+        begin(session, b, source[b]);
         answer[b].length = 0;
         answer[b].ended = false;
     }

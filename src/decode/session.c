@@ -10,13 +10,14 @@ static struct pass inference(const struct ch_model *model, const struct attentio
 
 /* ---- memory ---- */
 
-/* Keys and values of layer's self- or cross-attention, one row. */
+/* Keys or values of a layer's self- or cross-attention, one row. */
 static size_t cache_width(const struct ch_model *model, enum config_attention which, int layer) {
+    if (!config_has(&model->config, which)) return 0;
     const struct attention_shape *shape = config_shape(&model->config, which, layer);
     return (size_t)shape->kv_heads * (size_t)shape->d_head;
 }
 
-static size_t cache_elements(const struct ch_model *model, const struct batch_limits *limits) {
+static size_t cache_elements(const struct ch_model *model, const struct session_limits *limits) {
     size_t self = (size_t)limits->sequences * (size_t)limits->target, total = 0;
     size_t cross = (size_t)limits->sequences * (size_t)limits->source;
     for (int layer = 0; layer < model->config.layers; layer++)
@@ -25,16 +26,16 @@ static size_t cache_elements(const struct ch_model *model, const struct batch_li
     return total;
 }
 
-/* The largest walks of a session: the encoder over all sources, the decoder over one row or all rows of each. */
+/* The largest walks of a session: the encoder over all sources, the decoder over the beginning or all rows of each. */
 static size_t measure_arena(const struct ch_model *model, const struct attention_core *core,
-                            const struct batch_limits *limits, bool cached, struct encoder_decoder_saved *saved,
+                            const struct session_limits *limits, bool cached, struct assembly_saved *saved,
                             struct stack_caches *caches) {
     struct batch sources = batch_sizes(limits->sequences, limits->source);
-    struct batch step = batch_sizes(limits->sequences, cached ? 1 : limits->target);
+    struct batch step = batch_sizes(limits->sequences, cached ? limits->prompt : limits->target);
     struct batch last = batch_sizes(limits->sequences, 1);
     struct arena arena = arena_measure();
     struct pass pass = inference(model, core, &arena);
-    encoder_forward(&pass, &model->net, NULL, &sources, saved);
+    if (model->net.arch->encoder) encoder_forward(&pass, &model->net, NULL, &sources, saved);
     arena_reset(&arena, 0);
     real *hidden = decoder_forward(&pass, &model->net, NULL, &step, (struct memory){NULL, &sources},
                                    cached ? caches : NULL, saved);
@@ -43,14 +44,15 @@ static size_t measure_arena(const struct ch_model *model, const struct attention
     return arena.peak;
 }
 
-static bool caches_new(struct stack_caches *caches, const struct ch_model *model, const struct batch_limits *limits) {
+static bool caches_new(struct stack_caches *caches, const struct ch_model *model, const struct session_limits *limits) {
     size_t layers = (size_t)model->config.layers;
+    bool cross = model->net.arch->encoder;
     *caches = (struct stack_caches){.self = mem_new(layers, sizeof *caches->self),
-                                      .cross = mem_new(layers, sizeof *caches->cross)};
-    if (!caches->self || !caches->cross) return false;
+                                    .cross = cross ? mem_new(layers, sizeof *caches->cross) : NULL};
+    if (!caches->self || (cross && !caches->cross)) return false;
     for (size_t layer = 0; layer < layers; layer++) { /* what a measuring walk reads */
         caches->self[layer].keys.longest = limits->target;
-        caches->cross[layer].keys.longest = limits->source;
+        if (cross) caches->cross[layer].keys.longest = limits->source;
     }
     return true;
 }
@@ -60,18 +62,18 @@ static void caches_free(struct stack_caches *caches) {
     mem_free(caches->cross);
 }
 
-void session_measure(const struct ch_model *model, const struct attention_core *core, const struct batch_limits *limits,
-                     bool cached, uint64_t *caches, uint64_t *rest) {
-    struct encoder_decoder_saved saved;
+void session_measure(const struct ch_model *model, const struct attention_core *core,
+                     const struct session_limits *limits, bool cached, uint64_t *caches, uint64_t *rest) {
+    struct assembly_saved saved;
     struct stack_caches shapes = {0};
     *caches = cached ? mem_times(cache_elements(model, limits), sizeof(real)) : 0;
     uint64_t sequences = (uint64_t)limits->sequences;
     *rest = mem_plus(mem_times(sequences * (uint64_t)limits->source, (uint64_t)model->config.d_model * sizeof(real)),
                      mem_times(sequences * (uint64_t)limits->target, sizeof(struct knockout)));
-    if (encoder_decoder_saved_new(&saved, &model->net)) {
+    if (assembly_saved_new(&saved, &model->net)) {
         if (caches_new(&shapes, model, limits))
             *rest = mem_plus(*rest, measure_arena(model, core, limits, cached, &saved, &shapes));
-        encoder_decoder_saved_free(&saved);
+        assembly_saved_free(&saved);
     }
     caches_free(&shapes);
 }
@@ -87,6 +89,7 @@ static void place_caches(struct session *s) {
         *cache = (struct kv_cache){.key = at, .value = at + block};
         cache->keys = (struct batch){.offset = s->self_offset, .length = s->self_length};
         at += 2 * block;
+        if (!s->caches.cross) continue;
         cache = &s->caches.cross[layer];
         block = cross * cache_width(s->model, CONFIG_DECODER_CROSS, layer);
         *cache = (struct kv_cache){.key = at, .value = at + block};
@@ -95,21 +98,22 @@ static void place_caches(struct session *s) {
     }
 }
 
-/* One block: the tokens, and behind them a number for each sequence, five times. */
+/* One block: the tokens, and behind them a number for each sequence, six times. */
 static bool tokens_new(struct session *s) {
-    int **of_sequences[] = {&s->length, &s->self_offset, &s->self_length, &s->cross_offset, &s->cross_length};
+    int **of_sequences[] = {&s->length, &s->done, &s->self_offset, &s->self_length, &s->cross_offset, &s->cross_length};
+    enum { NUMBERS = sizeof of_sequences / sizeof *of_sequences };
     size_t sequences = (size_t)s->limits.sequences, tokens = sequences * (size_t)s->limits.target;
-    s->token = mem_new(tokens + 5 * sequences, sizeof(int));
+    s->token = mem_new(tokens + NUMBERS * sequences, sizeof(int));
     if (!s->token) return false;
-    for (size_t i = 0; i < 5; i++) *of_sequences[i] = s->token + tokens + i * sequences;
+    for (size_t i = 0; i < NUMBERS; i++) *of_sequences[i] = s->token + tokens + i * sequences;
     return true;
 }
 
 static bool allocate(struct session *s) {
-    const struct batch_limits *l = &s->limits;
+    const struct session_limits *l = &s->limits;
     size_t sequences = (size_t)l->sequences, sources = sequences * (size_t)l->source;
-    size_t steps = s->cached ? sequences : sequences * (size_t)l->target;
-    bool complete = encoder_decoder_saved_new(&s->saved, &s->model->net) && caches_new(&s->caches, s->model, l) &&
+    size_t steps = sequences * (size_t)(s->cached ? l->prompt : l->target);
+    bool complete = assembly_saved_new(&s->saved, &s->model->net) && caches_new(&s->caches, s->model, l) &&
                     batch_buffer_new(&s->sources, l->sequences, (int)sources) &&
                     batch_buffer_new(&s->step, l->sequences, (int)steps) &&
                     batch_buffer_new(&s->last, l->sequences, l->sequences) &&
@@ -121,7 +125,7 @@ static bool allocate(struct session *s) {
 }
 
 ch_status session_new(struct session *session, const struct ch_model *model, const struct attention_core *core,
-                      const struct batch_limits *limits, bool cached, ch_error *error) {
+                      const struct session_limits *limits, bool cached, ch_error *error) {
     *session = (struct session){.model = model, .core = core, .limits = *limits, .cached = cached};
     uint64_t caches, rest;
     session_measure(model, core, limits, cached, &caches, &rest);
@@ -136,7 +140,7 @@ ch_status session_new(struct session *session, const struct ch_model *model, con
 
 void session_free(struct session *session) {
     arena_release(&session->arena);
-    encoder_decoder_saved_free(&session->saved);
+    assembly_saved_free(&session->saved);
     batch_buffer_free(&session->sources);
     batch_buffer_free(&session->step);
     batch_buffer_free(&session->last);
@@ -150,14 +154,12 @@ void session_free(struct session *session) {
 
 /* ---- decoding ---- */
 
-void session_begin(struct session *s, const ch_sequence *source, int count) {
+static void encode(struct session *s, const ch_sequence *source, int count) {
     batch_clear(&s->sources);
     for (int b = 0; b < count; b++) {
         ch_assert(source[b].length <= (size_t)s->limits.source);
         int length = (int)source[b].length, *token = batch_add(&s->sources, length, 0, (uint32_t)b);
         memcpy(token, source[b].tokens, (size_t)length * sizeof *token);
-        s->length[b] = 0;
-        session_append(s, b, ch_vocab_sos(&s->model->vocab));
     }
     arena_reset(&s->arena, 0);
     struct pass pass = inference(s->model, s->core, &s->arena);
@@ -167,22 +169,29 @@ void session_begin(struct session *s, const ch_sequence *source, int count) {
     for (int layer = 0; layer < s->model->config.layers; layer++) s->caches.cross[layer].filled = false;
 }
 
+void session_begin(struct session *s, const ch_sequence *source, int count) {
+    memset(s->length, 0, (size_t)count * sizeof *s->length);
+    memset(s->done, 0, (size_t)count * sizeof *s->done);
+    if (s->model->net.arch->encoder) encode(s, source, count);
+}
+
 void session_append(struct session *s, int sequence, int token) {
     ch_assert(s->length[sequence] < s->limits.target);
     s->token[(size_t)sequence * (size_t)s->limits.target + (size_t)s->length[sequence]++] = token;
 }
 
-/* The rows to compute: the newest of each active sequence with a cache, all of them without. */
+/* The rows to compute: those of each active sequence that are not in the cache, all of them without one. */
 static void gather_step(struct session *s, const int *active, int count) {
     batch_clear(&s->step);
     batch_clear(&s->last);
     pad_cuts_clear(&s->pads);
     for (int i = 0; i < count; i++) {
         const int *token = s->token + (size_t)active[i] * (size_t)s->limits.target;
-        int length = s->length[active[i]], from = s->cached ? length - 1 : 0;
+        int length = s->length[active[i]], from = s->cached ? s->done[active[i]] : 0;
         int *to = batch_add(&s->step, length - from, from, (uint32_t)active[i]);
         memcpy(to, token + from, (size_t)(length - from) * sizeof *to);
         batch_add(&s->last, 1, length - 1, (uint32_t)active[i]);
+        s->done[active[i]] = length;
         pad_cuts_add(&s->pads, s->model, i, token, length);
     }
 }
@@ -193,16 +202,31 @@ static void gather_keys(struct session *s, const int *active, int count) {
     for (int i = 0; i < count; i++) {
         s->self_offset[i] = active[i] * s->limits.target;
         s->self_length[i] = s->length[active[i]];
-        s->cross_offset[i] = s->sources.offset[active[i]];
-        s->cross_length[i] = s->sources.length[active[i]];
         if (s->self_length[i] > longest) longest = s->self_length[i];
     }
     for (int layer = 0; layer < s->model->config.layers; layer++) {
-        struct batch *self = &s->caches.self[layer].keys, *cross = &s->caches.cross[layer].keys;
-        self->sequences = cross->sequences = count;
-        self->longest = longest;
-        cross->longest = s->sources.view.longest;
+        s->caches.self[layer].keys.sequences = count;
+        s->caches.self[layer].keys.longest = longest;
     }
+}
+
+/* The encoded sources of the active ones: their rows lie where they were encoded. */
+static struct memory gather_memory(struct session *s, struct batch *sources, const int *active, int count) {
+    if (!s->model->net.arch->encoder) return (struct memory){0};
+    ch_assert(s->caches.cross[0].filled || !s->cached || count == s->sources.view.sequences);
+    for (int i = 0; i < count; i++) {
+        s->cross_offset[i] = s->sources.offset[active[i]];
+        s->cross_length[i] = s->sources.length[active[i]];
+    }
+    for (int layer = 0; layer < s->model->config.layers; layer++) {
+        s->caches.cross[layer].keys.sequences = count;
+        s->caches.cross[layer].keys.longest = s->sources.view.longest;
+    }
+    *sources = s->sources.view;
+    sources->sequences = count;
+    sources->offset = s->cross_offset;
+    sources->length = s->cross_length;
+    return (struct memory){s->memory, sources};
 }
 
 static const real *last_rows(struct session *s, struct pass *pass, const real *hidden) {
@@ -221,14 +245,11 @@ const real *session_logits(struct session *s, const int *active, int count) {
     gather_step(s, active, count);
     gather_keys(s, active, count);
     pad_cuts_apply(&s->pads, &pass);
-    struct batch sources = s->sources.view; /* of the active ones: their rows lie where they were encoded */
-    sources.sequences = count;
-    sources.offset = s->cross_offset;
-    sources.length = s->cross_length;
-    ch_assert(s->caches.cross[0].filled || !s->cached || count == s->sources.view.sequences);
-    const real *hidden =
-        decoder_forward(&pass, &s->model->net, s->step.token, &s->step.view, (struct memory){s->memory, &sources},
-                        s->cached ? &s->caches : NULL, &s->saved);
-    for (int layer = 0; layer < s->model->config.layers; layer++) s->caches.cross[layer].filled = true;
+    struct batch sources;
+    struct memory memory = gather_memory(s, &sources, active, count);
+    const real *hidden = decoder_forward(&pass, &s->model->net, s->step.token, &s->step.view, memory,
+                                         s->cached ? &s->caches : NULL, &s->saved);
+    for (int layer = 0; s->caches.cross && layer < s->model->config.layers; layer++)
+        s->caches.cross[layer].filled = true;
     return generator_forward(&pass, &s->model->net, last_rows(s, &pass, hidden), &s->last.view);
 }

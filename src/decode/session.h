@@ -1,38 +1,45 @@
 /*
- * Session: one timeline of decoding over a read-only model. It owns the tokens so far, the encoded sources and, with
- * a cache, the keys and values of every earlier position, so that each step computes one position.
+ * Session: one timeline of decoding over a read-only model with a decoder. It owns the tokens so far, the encoded
+ * sources and, with a cache, the keys and values of every earlier position, so that each step computes one position.
  */
 #ifndef CH_DECODE_SESSION_H
 #define CH_DECODE_SESSION_H
 
 #include "model/pad_cuts.h"
 
+struct session_limits {
+    int sequences;
+    int source; /* tokens of the longest source; 0 without an encoder */
+    int prompt; /* tokens of the longest beginning that is computed at once */
+    int target; /* tokens of the longest sequence, its beginning included */
+};
+
 struct session {
     const struct ch_model *model;
     const struct attention_core *core;
-    struct batch_limits limits;
+    struct session_limits limits;
     bool cached;
     struct arena arena;
-    struct encoder_decoder_saved saved;
+    struct assembly_saved saved;
     struct batch_buffer sources, step; /* step: the rows that this step computes */
     struct batch_buffer last;          /* the last row of each: what predicts the next token */
     real *memory;                      /* (rows of sources, D) */
-    int *token, *length;               /* (sequences, target), (sequences): SOS and what was generated */
+    int *token, *length;               /* (sequences, target), (sequences): the beginning and what was generated */
+    int *done;                         /* (sequences) tokens whose keys and values are in the caches */
     struct pad_cuts pads;
     struct stack_caches caches;
     real *cache_block;                                            /* all caches */
     int *self_offset, *self_length, *cross_offset, *cross_length; /* where the keys of the active ones lie */
 };
 
-/* limits->target counts SOS. */
 ch_status session_new(struct session *session, const struct ch_model *model, const struct attention_core *core,
-                      const struct batch_limits *limits, bool cached, ch_error *error);
+                      const struct session_limits *limits, bool cached, ch_error *error);
 void session_free(struct session *session);
 /* What session_new would take, in bytes: the caches, and everything else. */
-void session_measure(const struct ch_model *model, const struct attention_core *core, const struct batch_limits *limits,
-                     bool cached, uint64_t *caches, uint64_t *rest);
+void session_measure(const struct ch_model *model, const struct attention_core *core,
+                     const struct session_limits *limits, bool cached, uint64_t *caches, uint64_t *rest);
 
-/* Encodes the sources, once, and puts SOS into every sequence. */
+/* Starts so many empty sequences; with an encoder, encodes their sources, once. */
 void session_begin(struct session *session, const ch_sequence *source, int count);
 void session_append(struct session *session, int sequence, int token);
 /* Logits (count, V) of the next token of each active sequence; valid until the next call. With a cache all

@@ -64,38 +64,37 @@ static ch_status allocate(struct ch_attention *a, const struct ch_model *model, 
 }
 
 /* Teacher forcing on what was generated: SOS and all but the last token are the decoder's input. */
-static void fill_batches(struct batch_buffer *sources, struct batch_buffer *targets, const struct ch_attention *a) {
-    batch_clear(sources);
-    batch_clear(targets);
-    memcpy(batch_add(sources, a->columns, 0, 0), a->source, (size_t)a->columns * sizeof *a->source);
-    int *token = batch_add(targets, a->rows, 0, 0);
-    token[0] = ch_vocab_sos(a->vocab);
-    memcpy(token + 1, a->generated, (size_t)(a->rows - 1) * sizeof *token);
+static ch_status fill_frame(struct frame *frame, const struct ch_attention *a, ch_error *error) {
+    int *target = mem_new((size_t)a->rows + 1, sizeof *target);
+    if (!target) return fail_memory(error, "a batch");
+    target[0] = ch_vocab_sos(a->vocab);
+    memcpy(target + 1, a->generated, (size_t)a->rows * sizeof *target);
+    frame_add(frame, (ch_sequence){a->source, (size_t)a->columns}, (ch_sequence){target, (size_t)a->rows + 1}, 0);
+    mem_free(target);
+    return CH_OK;
 }
 
 static ch_status walk(struct ch_attention *a, const struct ch_model *model, ch_error *error) {
     struct capture capture = {.wants = wants, .map = see_map, .context = a};
     struct workspace workspace = {0};
-    struct batch_buffer sources = {0}, targets = {0};
+    struct frame frame = {0};
     struct pad_cuts pads = {0};
-    struct batch_limits limits = {1, a->columns, a->rows};
+    struct batch_limits limits = frame_limits(&model->config, 1, a->columns, a->rows + 1);
     struct pass pass = {.core = &attention_fused, .dropout = DROPOUT_OFF, .capture = &capture};
     ch_status status = workspace_new(&workspace, model, &pass, &limits, false, error);
     if (status != CH_OK) return status;
-    if (batch_buffer_new(&sources, 1, a->columns) && batch_buffer_new(&targets, 1, a->rows) &&
-        pad_cuts_new(&pads, model, a->rows)) {
-        fill_batches(&sources, &targets, a);
-        pad_cuts_add(&pads, model, 0, targets.token, a->rows);
+    bool complete = frame_new(&frame, &model->config, &limits) && pad_cuts_new(&pads, model, limits.target);
+    status = complete ? fill_frame(&frame, a, error) : fail_memory(error, "a batch");
+    if (status == CH_OK) {
+        pad_cuts_add(&pads, model, 0, frame.target.token, frame.target.view.rows);
         pad_cuts_apply(&pads, &pass);
         pass.params = &model->params;
         pass.arena = &workspace.arena;
-        model_forward(&pass, model, sources.token, &sources.view, targets.token, &targets.view, &workspace.saved);
-    } else {
-        status = fail_memory(error, "a batch");
+        struct assembly_input input = frame_input(&frame);
+        assembly_forward(&pass, &model->net, &input, &workspace.saved);
     }
     pad_cuts_free(&pads);
-    batch_buffer_free(&sources);
-    batch_buffer_free(&targets);
+    frame_free(&frame);
     workspace_free(&workspace);
     return status;
 }

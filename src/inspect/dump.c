@@ -14,8 +14,7 @@ struct walk {
     const struct ch_model *model;
     struct ch_tensors *tensors;
     struct workspace workspace;
-    struct batch_buffer source, target;
-    int *label;  /* (rows of target) */
+    struct frame frame;
     real *grad;  /* NULL: no backward */
     bool failed; /* memory ran out for a tensor */
 };
@@ -55,14 +54,19 @@ static void keep_gradient(void *context, const char *layer, const char *site, co
     keep(context, name, dx, ld, channels, rows);
 }
 
+static int heads_of_block(const struct block *block, const char *layer) {
+    if (strcmp(block->self.name, layer) == 0) return block->self.shape.heads;
+    return block->kind->cross && strcmp(block->cross.name, layer) == 0 ? block->cross.shape.heads : 0;
+}
+
 /* The heads of an attention. A dump's models may have a number of them for each attention of its own. */
 static int heads_of(const struct ch_model *model, const char *layer) {
-    for (int l = 0; l < model->config.layers; l++) {
-        const struct attention *all[] = {&model->net.encoder.block[l].self, &model->net.decoder.block[l].self,
-                                         &model->net.decoder.block[l].cross};
-        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            if (strcmp(all[i]->name, layer) == 0) return all[i]->shape.heads;
-    }
+    const struct stack *stack[] = {&model->net.encoder, &model->net.decoder};
+    for (size_t i = 0; i < sizeof stack / sizeof *stack; i++)
+        for (int l = 0; l < stack[i]->layers; l++) {
+            int heads = heads_of_block(&stack[i]->block[l], layer);
+            if (heads) return heads;
+        }
     return 0;
 }
 
@@ -94,16 +98,17 @@ static void keep_map_gradient(void *context, const char *layer, const char *site
 
 /* ---- the walk ---- */
 
-/* SOS and the target in; the target and EOS to predict. */
-static void fill_batches(struct walk *walk, ch_sequence source, ch_sequence target) {
+/* SOS, the target, EOS: an example's target. */
+static ch_status fill_frame(struct walk *walk, ch_sequence source, ch_sequence target, ch_error *error) {
     const struct ch_vocab *vocab = &walk->model->vocab;
-    int *token = batch_add(&walk->source, (int)source.length, 0, 0);
-    memcpy(token, source.tokens, source.length * sizeof *token);
-    token = batch_add(&walk->target, (int)target.length + 1, 0, 0);
-    token[0] = ch_vocab_sos(vocab);
-    memcpy(token + 1, target.tokens, target.length * sizeof *token);
-    memcpy(walk->label, target.tokens, target.length * sizeof *walk->label);
-    walk->label[target.length] = ch_vocab_eos(vocab);
+    int *whole = mem_new(target.length + 2, sizeof *whole);
+    if (!whole) return fail_memory(error, "a dump");
+    whole[0] = ch_vocab_sos(vocab);
+    if (target.length) memcpy(whole + 1, target.tokens, target.length * sizeof *whole);
+    whole[target.length + 1] = ch_vocab_eos(vocab);
+    frame_add(&walk->frame, source, (ch_sequence){whole, target.length + 2}, 0);
+    mem_free(whole);
+    return CH_OK;
 }
 
 static ch_status keep_parameter_gradients(struct walk *walk, ch_error *error) {
@@ -129,29 +134,27 @@ static ch_status keep_loss(struct walk *walk, struct loss loss, ch_error *error)
 
 static ch_status take(struct walk *walk, struct pass *pass, ch_error *error) {
     const struct ch_model *model = walk->model;
-    int rows = walk->target.view.rows, vocab = ch_vocab_size(&model->vocab);
+    const struct frame *frame = &walk->frame;
+    struct assembly_input input = frame_input(frame);
     pass->params = &model->params;
     pass->arena = &walk->workspace.arena;
-    real *logits = model_forward(pass, model, walk->source.token, &walk->source.view, walk->target.token,
-                                 &walk->target.view, &walk->workspace.saved);
-    struct loss loss = cross_entropy(logits, logits, walk->label, -1, RC(1.0 / rows), rows, vocab);
+    real *logits = assembly_forward(pass, &model->net, &input, &walk->workspace.saved);
+    struct loss loss =
+        cross_entropy(logits, logits, frame->label, -1, RC(1.0 / frame->counted), frame->labels, model->net.outputs);
     ch_status status = keep_loss(walk, loss, error);
     if (status != CH_OK || !pass->grad) return status;
-    encoder_decoder_backward(pass, &model->net, logits, &walk->workspace.saved);
+    assembly_backward(pass, &model->net, logits, &walk->workspace.saved);
     return keep_parameter_gradients(walk, error);
 }
 
 static ch_status prepare(struct walk *walk, const struct pass *pass, ch_sequence source, ch_sequence target,
                          ch_error *error) {
-    int sources = (int)source.length, targets = (int)target.length + 1;
-    struct batch_limits limits = {1, sources, targets};
+    const struct config *config = &walk->model->config;
+    struct batch_limits limits = frame_limits(config, 1, (int)source.length, (int)target.length + 2);
     ch_status status = workspace_new(&walk->workspace, walk->model, pass, &limits, walk->grad != NULL, error);
     if (status != CH_OK) return status;
-    walk->label = mem_new((size_t)targets, sizeof *walk->label);
-    if (!walk->label || !batch_buffer_new(&walk->source, 1, sources) || !batch_buffer_new(&walk->target, 1, targets))
-        return fail_memory(error, "a dump");
-    fill_batches(walk, source, target);
-    return CH_OK;
+    return frame_new(&walk->frame, config, &limits) ? fill_frame(walk, source, target, error)
+                                                    : fail_memory(error, "a dump");
 }
 
 static ch_status walk_once(struct walk *walk, const ch_dump_options *options, ch_sequence source, ch_sequence target,
@@ -176,9 +179,7 @@ static ch_status walk_once(struct walk *walk, const ch_dump_options *options, ch
 
 static void walk_free(struct walk *walk) {
     workspace_free(&walk->workspace);
-    batch_buffer_free(&walk->source);
-    batch_buffer_free(&walk->target);
-    mem_free(walk->label);
+    frame_free(&walk->frame);
     mem_free_aligned(walk->grad);
 }
 

@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const attention_names[CONFIG_ATTENTIONS] = {"enc.%d.attn", "dec.%d.self_attn", "dec.%d.cross_attn"};
-
-static void attention_name(char *out, enum config_attention which, int layer) {
-    snprintf(out, CONFIG_ATTENTION_NAME, attention_names[which], layer);
+static void attention_name(char *out, const struct config *config, enum config_attention which, int layer) {
+    snprintf(out, CONFIG_ATTENTION_NAME, config_attention_name(config, which), layer);
 }
 
 /* ---- writing ---- */
@@ -39,9 +37,9 @@ static struct js_value *shape_to_json(const struct attention_shape *shape) {
 static struct js_value *shapes_to_json(const struct config *config) {
     struct js_value *o = js_new_object();
     for (enum config_attention which = CONFIG_ENCODER_SELF; which < CONFIG_ATTENTIONS; which++)
-        for (int layer = 0; layer < config->layers; layer++) {
+        for (int layer = 0; config_has(config, which) && layer < config->layers; layer++) {
             char name[CONFIG_ATTENTION_NAME];
-            attention_name(name, which, layer);
+            attention_name(name, config, which, layer);
             if (o && js_set(o, name, shape_to_json(config_shape(config, which, layer)))) continue;
             js_free(o);
             return NULL;
@@ -61,7 +59,8 @@ static struct js_value *row_to_json(const struct config *config, const struct co
 struct js_value *config_to_json(const struct config *config) {
     struct js_value *o = js_new_object();
     bool complete = o && js_set(o, "schema", js_new_int(CONFIG_SCHEMA)) &&
-                    js_set(o, "architecture", js_new_text("encoder-decoder"));
+                    js_set(o, "head", js_new_text(config->head->variant.name)) &&
+                    js_set(o, "classes", js_new_int(config->classes)) && config_vocab_to_json(config, o);
     const struct config_row *row;
     for (size_t i = 0; complete && (row = config_row(i)); i++) {
         char key[CONFIG_KEY];
@@ -101,14 +100,6 @@ static const char *read_text(struct reader *r, const char *key) {
     const char *text = "";
     if (r->status == CH_OK) r->status = js_text(js_find(r->object, key), r->where, key, &text, r->error);
     return r->status == CH_OK ? text : "";
-}
-
-/* A part that has one variant only, so far. */
-static void read_fixed(struct reader *r, const char *key, const char *only) {
-    const char *text = read_text(r, key);
-    if (r->status == CH_OK && strcmp(text, only) != 0)
-        r->status =
-            fail(r->error, CH_FAILED, "%s: '%s': this build has only '%s', found '%s'", r->where, key, only, text);
 }
 
 static void read_variant(struct reader *r, const char *key, const struct config_row *row, struct config *config) {
@@ -217,7 +208,7 @@ static void read_shapes(struct reader *r, struct config *config) {
     if (r->status != CH_OK) return;
     const struct js_value *attention = js_find(r->object, "attention");
     r->status = js_expect(attention, JS_OBJECT, r->where, "attention", r->error);
-    size_t expected = (size_t)CONFIG_ATTENTIONS * (size_t)config->layers;
+    size_t expected = (size_t)config_attentions(config);
     if (r->status == CH_OK && js_count(attention) != expected)
         r->status = fail(r->error, CH_FAILED, "%s: 'attention': expected %zu shapes, found %zu", r->where, expected,
                          js_count(attention));
@@ -225,24 +216,68 @@ static void read_shapes(struct reader *r, struct config *config) {
     config->shape = mem_new(expected, sizeof *config->shape);
     if (!config->shape) r->status = fail_memory(r->error, "the model's shapes");
     for (enum config_attention which = CONFIG_ENCODER_SELF; which < CONFIG_ATTENTIONS; which++)
-        for (int layer = 0; layer < config->layers && r->status == CH_OK; layer++) {
+        for (int layer = 0; config_has(config, which) && layer < config->layers && r->status == CH_OK; layer++) {
             char name[CONFIG_ATTENTION_NAME];
-            attention_name(name, which, layer);
+            attention_name(name, config, which, layer);
             read_shape(r, attention, name, config_shape(config, which, layer));
         }
 }
 
+/* Absent in the files of older builds, which had one. */
+static void read_head(struct reader *r, struct config *config) {
+    config->head = &head_next_token;
+    if (r->status != CH_OK || !js_find(r->object, "head")) return;
+    ch_error cause;
+    const ch_variant *head = family_find("head", head_row, read_text(r, "head"), &cause);
+    if (r->status == CH_OK && !head) r->status = fail(r->error, CH_FAILED, "%s: %s", r->where, cause.message);
+    if (r->status != CH_OK) return;
+    config->head = (const struct head *)head;
+    if (config->head->decodes != config->arch->decoder)
+        r->status = fail(r->error, CH_FAILED, "%s: 'head': expected %s of a model that is %s, found %s", r->where,
+                         config->arch->decoder ? "next-token" : "masked-token or classification",
+                         config->arch->variant.name, head->name);
+    if (r->status != CH_OK) return;
+    bool classes = config->head->classes;
+    config->classes = (int)read_int(r, "classes", classes ? 2 : 0, classes ? MOST_SYMBOLS : 0);
+}
+
+/* What an assembly cannot do without. */
+static void check_specials(struct reader *r, const struct config *config) {
+    if (r->status != CH_OK) return;
+    bool pairs = config->arch->encoder && config->arch->decoder;
+    unsigned needed = pairs ? VOCAB_LESSON : config->head->classes ? VOCAB_SOS : config->head->decodes ? 0 : VOCAB_MASK;
+    if ((config_vocab(config).specials & needed) != needed)
+        r->status = fail(r->error, CH_FAILED,
+                         "%s: 'specials': expected %s, which a model that is %s with a head %s needs", r->where,
+                         pairs                   ? "<pad>, <sos> and <eos>"
+                         : config->head->classes ? "<sos>"
+                                                 : "<mask>",
+                         config->arch->variant.name, config->head->variant.name);
+}
+
+static void check_tie(struct reader *r, const struct config *config) {
+    const char *clash = r->status == CH_OK ? tie_clash(config->tie, config->arch, config->head) : NULL;
+    if (clash)
+        r->status =
+            fail(r->error, CH_FAILED, "%s: 'tie': found '%s', and in a model that is %s with a head %s %s", r->where,
+                 config->tie->variant.name, config->arch->variant.name, config->head->variant.name, clash);
+}
+
 static ch_status read_config(struct config *config, const struct js_value *object, const char *where, ch_error *error) {
-    static const char *const known[] = {"schema", "architecture", "task", "attention"};
+    static const char *const known[] = {"schema",    "head",   "classes",  "task",
+                                        "attention", "tokens", "specials", "characters"};
     struct reader r = {.object = object, .where = where, .error = error, .status = CH_OK};
     r.status = js_expect(object, JS_OBJECT, where, "config", error);
     read_int(&r, "schema", CONFIG_SCHEMA, CONFIG_SCHEMA);
     refuse_unknown_keys(&r, known, sizeof known / sizeof *known, true);
-    read_fixed(&r, "architecture", "encoder-decoder");
     const struct config_row *row;
     for (size_t i = 0; (row = config_row(i)); i++) read_row(&r, row, config);
+    read_head(&r, config);
+    if (r.status == CH_OK) r.status = config_vocab_from_json(config, object, where, error);
+    check_specials(&r, config);
     snprintf(config->task, sizeof config->task, "%s", read_text(&r, "task"));
     read_shapes(&r, config);
+    check_tie(&r, config);
     if (r.status == CH_OK && config->position == &position_sinusoidal && config->d_model % 2)
         r.status = fail(error, CH_FAILED, "%s: 'd_model': expected an even number, found %d", where, config->d_model);
     if (r.status != CH_OK) config_free(config);
@@ -298,7 +333,9 @@ static ch_status check_heads(const struct config *config, int heads, const char 
 
 ch_status config_from_shapes(struct config *config, const struct st_file *file, int heads, const char *where,
                              ch_error *error) {
-    *config = (struct config){.norm = &norm_layernorm,
+    *config = (struct config){.arch = &arch_encoder_decoder,
+                              .head = &head_next_token,
+                              .norm = &norm_layernorm,
                               .placement = &norm_post,
                               .position = &position_sinusoidal,
                               .ffn = &ffn_relu,

@@ -6,13 +6,14 @@
 
 #define FIELD(name) offsetof(struct config, name)
 #define VARIANT_ROW(option, field, family, absent)                                                                     \
-    { option, CONFIG_VARIANT, FIELD(field), family, 0, 0, absent }
+    { option, NULL, CONFIG_VARIANT, FIELD(field), family, 0, 0, absent }
 #define WHOLE_ROW(option, field, least, most, absent)                                                                  \
-    { option, CONFIG_WHOLE, FIELD(field), NULL, least, most, absent }
+    { option, NULL, CONFIG_WHOLE, FIELD(field), NULL, least, most, absent }
 #define NUMBER_ROW(option, field, least, most, absent)                                                                 \
-    { option, CONFIG_NUMBER, FIELD(field), NULL, least, most, absent }
+    { option, NULL, CONFIG_NUMBER, FIELD(field), NULL, least, most, absent }
 
 static const struct config_row table[] = {
+    {"arch", "architecture", CONFIG_VARIANT, FIELD(arch), arch_row, 0, 0, NULL},
     VARIANT_ROW("norm", norm, norm_row, NULL),
     VARIANT_ROW("norm-placement", placement, norm_placement_row, NULL),
     VARIANT_ROW("position", position, position_row, NULL),
@@ -34,7 +35,7 @@ const struct config_row *config_row(size_t i) {
 }
 
 void config_row_key(const struct config_row *row, char key[CONFIG_KEY]) {
-    snprintf(key, CONFIG_KEY, "%s", row->option);
+    snprintf(key, CONFIG_KEY, "%s", row->key ? row->key : row->option);
     for (char *at = key; *at; at++)
         if (*at == '-') *at = '_';
 }

@@ -10,7 +10,8 @@
 enum config_row_type { CONFIG_VARIANT, CONFIG_WHOLE, CONFIG_NUMBER, CONFIG_SWITCH };
 
 struct config_row {
-    const char *option; /* the key is the same with '_' for '-' */
+    const char *option;
+    const char *key; /* in a file; NULL: the option's name with '_' for '-' */
     enum config_row_type type;
     size_t field; /* offset in struct config: const ch_variant *, int, double or bool */
     family_row family;

@@ -11,8 +11,9 @@ ch_status model_build(struct config *config, struct ch_model **out, ch_error *er
         return fail_memory(error, "a model");
     }
     model->config = *config;
-    model->vocab.symbols = config->symbols; /* sizes are known now, the words take memory */
-    ch_status status = encoder_decoder_declare(&model->net, &model->params, &model->config, error);
+    struct vocab_plan plan = config_vocab(&model->config);
+    vocab_place(&model->vocab, &plan); /* sizes are known now, the words take memory */
+    ch_status status = assembly_declare(&model->net, &model->params, &model->config, error);
     if (status == CH_OK) status = params_commit(&model->params, error);
     if (status == CH_OK)
         *out = model;
@@ -29,10 +30,17 @@ ch_status memory_check(const char *what, uint64_t bytes, ch_error *error) {
                 bytes >= SIZE_MAX / 4 ? "more than " : "", (double)bytes / gib, (double)physical / gib);
 }
 
+ch_status model_decodes(const struct ch_model *model, ch_error *error) {
+    if (model->net.head->decodes) return CH_OK;
+    return fail(error, CH_FAILED, "this model is %s: expected one with a decoder, which writes tokens one by one",
+                model->net.arch->variant.name);
+}
+
 ch_status model_allocate(struct ch_model *model, ch_error *error) {
+    struct vocab_plan plan = config_vocab(&model->config);
     ch_status status =
         memory_check("the parameters of this model need", mem_times(model->params.block, sizeof(real)), error);
-    if (status == CH_OK) status = vocab_new(&model->vocab, model->config.symbols, error);
+    if (status == CH_OK) status = vocab_new(&model->vocab, &plan, error);
     if (status == CH_OK) status = params_allocate(&model->params, error);
     if (status == CH_OK && model->config.position->fill)
         model->config.position->fill(&model->net.position, &model->params);
@@ -74,7 +82,7 @@ ch_status ch_model_new(const ch_recipe *recipe, ch_model **model, ch_error *erro
 
 void ch_model_free(ch_model *model) {
     if (!model) return;
-    encoder_decoder_free(&model->net);
+    assembly_free(&model->net);
     params_free(&model->params);
     mem_free_aligned(model->turned);
     vocab_free(&model->vocab);
@@ -83,9 +91,9 @@ void ch_model_free(ch_model *model) {
 }
 
 ch_model_info ch_model_get_info(const ch_model *model) {
-    return (ch_model_info){.architecture = "encoder-decoder",
+    return (ch_model_info){.architecture = model->config.arch->variant.name,
                            .d_model = model->config.d_model,
-                           .heads = config_shape(&model->config, CONFIG_DECODER_CROSS, 0)->heads,
+                           .heads = config_shape_of_all(&model->config)->heads,
                            .d_ff = model->config.d_ff,
                            .layers = model->config.layers,
                            .vocab_size = ch_vocab_size(&model->vocab),
@@ -112,30 +120,22 @@ bool ch_model_tensor(const ch_model *model, size_t i, ch_tensor *tensor) {
 
 /* ---- passes ---- */
 
-real *model_forward(struct pass *pass, const struct ch_model *model, const int *source_token,
-                    const struct batch *sources, const int *target_token, const struct batch *targets,
-                    struct encoder_decoder_saved *saved) {
-    real *memory = encoder_forward(pass, &model->net, source_token, sources, saved);
-    real *hidden =
-        decoder_forward(pass, &model->net, target_token, targets, (struct memory){memory, sources}, NULL, saved);
-    return generator_forward(pass, &model->net, hidden, targets);
-}
-
 size_t workspace_measure_batches(const struct ch_model *model, const struct pass *pass, const struct batch *sources,
-                                 const struct batch *targets, bool backward, struct encoder_decoder_saved *saved) {
+                                 const struct batch *targets, bool backward, struct assembly_saved *saved) {
     struct arena arena = arena_measure();
     real none;
     struct pass measuring = *pass;
     measuring.params = &model->params;
     measuring.arena = &arena;
     measuring.grad = backward ? &none : NULL;
-    real *logits = model_forward(&measuring, model, NULL, sources, NULL, targets, saved);
-    if (backward) encoder_decoder_backward(&measuring, &model->net, logits, saved);
+    struct assembly_input input = {.sources = sources, .targets = targets};
+    real *logits = assembly_forward(&measuring, &model->net, &input, saved);
+    if (backward) assembly_backward(&measuring, &model->net, logits, saved);
     return arena.peak;
 }
 
 size_t workspace_measure(const struct ch_model *model, const struct pass *pass, const struct batch_limits *limits,
-                         bool backward, struct encoder_decoder_saved *saved) {
+                         bool backward, struct assembly_saved *saved) {
     struct batch sources = batch_sizes(limits->sequences, limits->source);
     struct batch targets = batch_sizes(limits->sequences, limits->target);
     return workspace_measure_batches(model, pass, &sources, &targets, backward, saved);
@@ -144,7 +144,7 @@ size_t workspace_measure(const struct ch_model *model, const struct pass *pass, 
 ch_status workspace_new(struct workspace *workspace, const struct ch_model *model, const struct pass *pass,
                         const struct batch_limits *limits, bool backward, ch_error *error) {
     *workspace = (struct workspace){0};
-    if (!encoder_decoder_saved_new(&workspace->saved, &model->net)) return fail_memory(error, "a pass");
+    if (!assembly_saved_new(&workspace->saved, &model->net)) return fail_memory(error, "a pass");
     size_t bytes = workspace_measure(model, pass, limits, backward, &workspace->saved);
     ch_status status = memory_check("the activations need", bytes, error);
     if (status == CH_OK && !arena_reserve(&workspace->arena, bytes)) status = fail_memory(error, "the activations");
@@ -154,5 +154,5 @@ ch_status workspace_new(struct workspace *workspace, const struct ch_model *mode
 
 void workspace_free(struct workspace *workspace) {
     arena_release(&workspace->arena);
-    encoder_decoder_saved_free(&workspace->saved);
+    assembly_saved_free(&workspace->saved);
 }

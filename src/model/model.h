@@ -3,13 +3,13 @@
 #define CH_MODEL_MODEL_H
 
 #include "data/vocab.h"
-#include "model/encoder_decoder.h"
+#include "model/frame.h"
 
 struct ch_model {
     struct config config;
     struct ch_vocab vocab;
     struct params params;
-    struct encoder_decoder net;
+    struct assembly net;
     real *turned; /* weights of linear layers as params_turn leaves them, of a model that was opened; else NULL */
 };
 
@@ -25,33 +25,26 @@ ch_status model_turn(struct ch_model *model, ch_error *error);
 ch_status model_of_recipe(const ch_recipe *recipe, struct ch_model **model, ch_error *error);
 ch_status model_fill(struct ch_model *model, const ch_recipe *recipe, struct torch_rng *torch, ch_error *error);
 
+/* Fails with a sentence if the model has no decoder. */
+ch_status model_decodes(const struct ch_model *model, ch_error *error);
+
 /* Fails with a sentence if `bytes` is more than the machine has. what: "training this recipe needs". */
 ch_status memory_check(const char *what, uint64_t bytes, ch_error *error);
-
-/* Sizes of a batch as a measuring pass sees them. */
-struct batch_limits {
-    int sequences, source, target; /* the most sequences, and their longest rows */
-};
 
 /* A pass with its memory: an arena that fits the largest batch it was made for, and what backward needs. */
 struct workspace {
     struct arena arena;
-    struct encoder_decoder_saved saved;
+    struct assembly_saved saved;
 };
 
-/* Bytes of arena for a whole pass, forward and, if `backward`, backward. */
+/* Bytes of arena for a whole pass, forward and, if `backward`, backward: over batches of the most and longest
+ * sequences, or over those that are given. */
 size_t workspace_measure(const struct ch_model *model, const struct pass *pass, const struct batch_limits *limits,
-                         bool backward, struct encoder_decoder_saved *saved);
-/* The same where the lengths may differ, and be known. */
+                         bool backward, struct assembly_saved *saved);
 size_t workspace_measure_batches(const struct ch_model *model, const struct pass *pass, const struct batch *sources,
-                                 const struct batch *targets, bool backward, struct encoder_decoder_saved *saved);
+                                 const struct batch *targets, bool backward, struct assembly_saved *saved);
 ch_status workspace_new(struct workspace *workspace, const struct ch_model *model, const struct pass *pass,
                         const struct batch_limits *limits, bool backward, ch_error *error);
 void workspace_free(struct workspace *workspace);
-
-/* logits (N, V) of teacher forcing: the whole model, once. */
-real *model_forward(struct pass *pass, const struct ch_model *model, const int *source_token,
-                    const struct batch *sources, const int *target_token, const struct batch *targets,
-                    struct encoder_decoder_saved *saved);
 
 #endif

@@ -89,8 +89,8 @@ static ch_status read_config(struct config *config, const struct st_file *file, 
     const char *text = st_metadata(file, "config"), *format = st_metadata(file, "format");
     if (format && strcmp(format, "clearhead") == 0 && text) {
         ch_status status = config_from_json(config, text, where, error);
-        if (status != CH_OK || !heads || config_shape(config, CONFIG_DECODER_CROSS, 0)->heads == heads) return status;
-        int its = config_shape(config, CONFIG_DECODER_CROSS, 0)->heads;
+        if (status != CH_OK || !heads || config_shape_of_all(config)->heads == heads) return status;
+        int its = config_shape_of_all(config)->heads;
         status = fail(error, CH_USAGE, "%s has %d head%s, and --heads says %d", where, its, text_plural((uint64_t)its),
                       heads);
         config_free(config);

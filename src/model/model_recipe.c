@@ -13,7 +13,7 @@ static ch_status set_size(ch_recipe *recipe, const char *option, int value, ch_e
 
 /* Those of all attentions, where they differ those of the first. */
 static ch_status set_heads(ch_recipe *recipe, const struct config *config, ch_error *error) {
-    const struct attention_shape *shape = config_shape(config, CONFIG_DECODER_CROSS, 0);
+    const struct attention_shape *shape = config_shape_of_all(config);
     bool plain = shape->heads * shape->d_head == config->d_model, own = shape->kv_heads == shape->heads;
     ch_status status = set_size(recipe, "heads", shape->heads, error);
     if (status == CH_OK) status = set_size(recipe, "kv-heads", own ? 0 : shape->kv_heads, error);

@@ -12,8 +12,8 @@ static ch_status declare_block(struct stack *stack, struct params *params, const
     struct block_parts parts = {
         .width = config->d_model,
         .hidden = config->d_ff,
-        .self = config_shape(config, kind->cross ? CONFIG_DECODER_SELF : CONFIG_ENCODER_SELF, layer),
-        .cross = config_shape(config, CONFIG_DECODER_CROSS, layer),
+        .self = config_shape(config, kind->causal ? CONFIG_DECODER_SELF : CONFIG_ENCODER_SELF, layer),
+        .cross = kind->cross ? config_shape(config, CONFIG_DECODER_CROSS, layer) : NULL,
         .norm = config->norm,
         .placement = config->placement,
         .ffn = config->ffn,
@@ -57,7 +57,8 @@ static real *blocks_forward(struct pass *pass, const struct stack *stack, real *
                             const struct stack_caches *caches, struct stack_saved *saved) {
     const struct batch *batch = saved->batch;
     for (int layer = 0; layer < stack->layers; layer++) {
-        struct kv_cache *self = caches ? &caches->self[layer] : NULL, *cross = caches ? &caches->cross[layer] : NULL;
+        struct kv_cache *self = caches ? &caches->self[layer] : NULL;
+        struct kv_cache *cross = caches && caches->cross ? &caches->cross[layer] : NULL;
         size_t mark = arena_mark(pass->arena);
         real *y = block_forward(pass, &stack->block[layer], x, batch, memory, self, cross, &saved->block[layer]);
         if (pass->grad) {

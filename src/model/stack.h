@@ -24,7 +24,7 @@ struct stack_saved {
 
 /* The caches of a stack, one for each layer. */
 struct stack_caches {
-    struct kv_cache *self, *cross; /* (L) */
+    struct kv_cache *self, *cross; /* (L); cross: NULL where there is no memory */
 };
 
 /* The embedding has its own place in the order of registration. */

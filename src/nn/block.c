@@ -5,6 +5,7 @@
 const struct block_kind block_encoder = {.self_name = "attn"};
 const struct block_kind block_decoder = {
     .causal = true, .cross = true, .self_name = "self_attn", .cross_name = "cross_attn"};
+const struct block_kind block_causal = {.causal = true, .self_name = "attn"};
 
 const struct norm_placement norm_post = {{"post", "behind each residual addition, as in the lesson"}, false};
 const struct norm_placement norm_pre = {{"pre", "before each sublayer, and one behind the last: trains without warmup"},

@@ -16,8 +16,8 @@ struct block_kind {
     bool cross;                         /* has cross-attention */
     const char *self_name, *cross_name; /* of the attentions' parameters */
 };
-/* The lesson's encoder and decoder layers. */
-extern const struct block_kind block_encoder, block_decoder;
+/* The lesson's encoder and decoder layers, and the layer of a decoder that has nothing else to attend to. */
+extern const struct block_kind block_encoder, block_decoder, block_causal;
 
 /* Family norm placement. */
 struct norm_placement {

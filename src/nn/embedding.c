@@ -24,6 +24,11 @@ const ch_variant *tie_row(size_t i) {
     return ties[i] ? &ties[i]->variant : NULL;
 }
 
+const char *tie_clash(const struct tie *tie, const struct arch *arch, const struct head *head) {
+    if (tie->source && !(arch->encoder && arch->decoder)) return "one stack has one embedding";
+    return tie->output && head->classes ? "an output of classes is no matrix of tokens" : NULL;
+}
+
 static void set_name(struct embedding *embedding, const char *name) {
     snprintf(embedding->name, sizeof embedding->name, "%s", name);
     embedding->dropout_site = pass_site(name, "embedded");

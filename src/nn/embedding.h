@@ -8,6 +8,7 @@
 #ifndef CH_NN_EMBEDDING_H
 #define CH_NN_EMBEDDING_H
 
+#include "nn/arch.h"
 #include "nn/dropout.h"
 #include "nn/position.h"
 
@@ -20,10 +21,13 @@ const ch_variant *embedding_scale_row(size_t i);
 
 struct tie {
     ch_variant variant;
-    bool source, output; /* the target's embedding is the source's; the output's matrix is the target's embedding */
+    bool source, output; /* the target's embedding is the source's; the output's matrix is the last stack's embedding */
 };
 extern const struct tie tie_none, tie_source_target, tie_target_output, tie_all;
 const ch_variant *tie_row(size_t i);
+
+/* Why a model cannot be tied so, or NULL. */
+const char *tie_clash(const struct tie *tie, const struct arch *arch, const struct head *head);
 
 struct embedding {
     char name[PARAM_NAME]; /* of the site "<name>.embedded" */

@@ -1,4 +1,5 @@
 #include "plot/label.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -63,21 +64,12 @@ static int columns_of(uint32_t point) {
     return 1;
 }
 
-/* The code point at s and its bytes; what is no character (stray or missing bytes, overlong forms, surrogates,
- * noncharacters, which cairo refuses) is one byte of U+FFFD. Never reads past the NUL. */
+/* The code point that a text begins with, and its bytes; what is no character (or a noncharacter, which cairo refuses)
+ * is one byte of U+FFFD. */
 static size_t decode(const char *text, uint32_t *point) {
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *s = (const unsigned char *)text;
-    size_t bytes = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
-    uint32_t value = bytes < 2 ? s[0] : s[0] & (0x7Fu >> bytes);
-    for (size_t i = 1; i < bytes; i++) {
-        if (s[i] >> 6 != 2)
-            bytes = 0;
-        else
-            value = value << 6 | (s[i] & 0x3Fu);
-    }
-    bool none = bytes == 0 || value < least[bytes] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF) ||
-                (value >= 0xFDD0 && value <= 0xFDEF) || (value & 0xFFFE) == 0xFFFE;
+    uint32_t value;
+    size_t bytes = utf8_decode(text, strnlen(text, UTF8_BYTES), &value);
+    bool none = bytes == 0 || (value >= 0xFDD0 && value <= 0xFDEF) || (value & 0xFFFE) == 0xFFFE;
     *point = none ? REPLACEMENT : value;
     return none ? 1 : bytes;
 }

@@ -18,6 +18,8 @@ static const struct {
     family_row row;
 } families[] = {
     {"task", task_row},
+    {"arch", arch_row},
+    {"head", head_row},
     {"norm", norm_row},
     {"norm-placement", norm_placement_row},
     {"position", position_row},

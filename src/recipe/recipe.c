@@ -42,6 +42,7 @@ static const struct row table[] = {
     WHOLE_ROW("min-len", min_len, "4", 1, 1e6, "shortest source", "data"),
     WHOLE_ROW("max-len", max_len, "10", 1, 1e6, "longest source", "data"),
 
+    CHOICE_ROW("arch", arch, "encoder-decoder", "NAME", arch_row, "stacks that the model is made of", "model"),
     WHOLE_ROW("d-model", d_model, "64", 1, MOST_WIDTH, "width D of every row", "model"),
     WHOLE_ROW("heads", heads, "4", 1, MOST_HEADS, "attention heads H; must divide d-model, unless d-head is given",
               "model"),
@@ -49,7 +50,7 @@ static const struct row table[] = {
               "model"),
     WHOLE_ROW("d-head", d_head, "0", 0, MOST_WIDTH, "width Dh of a head; 0: d-model / heads", "model"),
     WHOLE_ROW("d-ff", d_ff, "256", 1, MOST_HIDDEN, "width F of the feed-forward networks", "model"),
-    WHOLE_ROW("layers", layers, "2", 1, MOST_LAYERS, "layers of the encoder and of the decoder", "model"),
+    WHOLE_ROW("layers", layers, "2", 1, MOST_LAYERS, "layers of each stack", "model"),
     NUMBER_ROW("dropout", dropout, "RATE", "0.1", 0, 1, true,
                "share of elements that training drops, from 0 to below 1", "model"),
     WHOLE_ROW("max-positions", max_positions, "64", 2, MOST_POSITIONS, "longest sequence that the model can take",
@@ -212,6 +213,10 @@ struct example_stream example_stream(const ch_recipe *recipe, enum philox_use us
                                    .torch = torch};
 }
 
+struct example_size recipe_example_size(const ch_recipe *recipe, int64_t length) {
+    return (struct example_size){(int)length, recipe->task->classes ? 1 : (int)length + 2};
+}
+
 int recipe_threads(const ch_recipe *recipe) {
     return parallel_threads((int)recipe->threads);
 }
@@ -220,6 +225,11 @@ ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error) {
     if (recipe->position != &position_sinusoidal || recipe->d_model % 2 == 0) return CH_OK;
     return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
                 (long long)recipe->d_model);
+}
+
+const struct head *recipe_head(const ch_recipe *recipe) {
+    if (recipe->arch->decoder) return &head_next_token;
+    return recipe->task->classes ? &head_classification : &head_masked_token;
 }
 
 int recipe_kv_heads(const ch_recipe *recipe) {
@@ -263,21 +273,54 @@ static ch_status check_rates(const ch_recipe *recipe, ch_error *error) {
     return CH_OK;
 }
 
+/* An assembly must be able to do what the task asks for. */
+static ch_status check_task(const ch_recipe *recipe, ch_error *error) {
+    const char *arch = recipe->arch->variant.name, *task = recipe->task->variant.name;
+    if (recipe->arch->decoder && recipe->task->classes)
+        return fail(error, CH_USAGE, "task %s asks for a class, and arch %s writes tokens: take arch encoder-only",
+                    task, arch);
+    if (!recipe->arch->decoder && !recipe->task->classes)
+        return fail(error, CH_USAGE,
+                    "task %s asks for a sequence, and arch %s cannot write one: take arch encoder-decoder or "
+                    "decoder-only",
+                    task, arch);
+    return CH_OK;
+}
+
+/* Positions that the longest example takes, and what takes them besides a source. */
+static ch_status check_positions(const ch_recipe *recipe, ch_error *error) {
+    long long length = (long long)recipe->max_len, positions = length + 1;
+    const char *why = "one more for <sos>";
+    if (!recipe->arch->encoder) {
+        positions = 2 * length + 1;
+        why = "for the source, <sos> and the target";
+    }
+    if (positions <= recipe->max_positions) return CH_OK;
+    return fail(error, CH_USAGE,
+                "max-len %lld needs %lld positions, %s, and max-positions is %lld: raise max-positions or lower "
+                "max-len",
+                length, positions, why, (long long)recipe->max_positions);
+}
+
+static ch_status check_tie(const ch_recipe *recipe, ch_error *error) {
+    const char *clash = tie_clash(recipe->tie, recipe->arch, recipe_head(recipe));
+    if (!clash) return CH_OK;
+    return fail(error, CH_USAGE, "tie %s: %s, with task %s and arch %s", recipe->tie->variant.name, clash,
+                recipe->task->variant.name, recipe->arch->variant.name);
+}
+
 ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
     ch_status status = check_heads(recipe, error);
     if (status == CH_OK) status = recipe_check_width(recipe, error);
+    if (status == CH_OK) status = check_task(recipe, error);
+    if (status == CH_OK) status = check_tie(recipe, error);
     if (status == CH_OK) status = check_decay(recipe, error);
     if (status == CH_OK) status = check_rates(recipe, error);
     if (status != CH_OK) return status;
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
                     (long long)recipe->max_len);
-    if (recipe->max_len + 1 > recipe->max_positions)
-        return fail(error, CH_USAGE,
-                    "max-len %lld needs %lld positions, one more for <sos>, and max-positions is %lld: raise "
-                    "max-positions or lower max-len",
-                    (long long)recipe->max_len, (long long)recipe->max_len + 1, (long long)recipe->max_positions);
-    return CH_OK;
+    return check_positions(recipe, error);
 }
 
 /* ---- JSON ---- */

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "data/examples.h"
 #include "kernels/kernels.h"
+#include "nn/arch.h"
 #include "nn/block.h"
 #include "nn/embedding.h"
 #include "nn/ffn.h"
@@ -18,7 +19,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-enum { RECIPE_OPTIONS = 40, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 41, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -32,6 +33,7 @@ struct ch_recipe {
     const struct task *task;
     int64_t symbols, min_len, max_len;
     /* model */
+    const struct arch *arch;
     int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions;
     double dropout;
     const struct norm_variant *norm;
@@ -61,12 +63,18 @@ struct js_value *recipe_to_json(const ch_recipe *recipe);
 /* Sets what the object holds. where: the file, for the sentence. On an error the recipe is unchanged. */
 ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, const char *where, ch_error *error);
 
+/* What a model of this recipe is read with: it decodes, tells classes or finds hidden tokens. */
+const struct head *recipe_head(const ch_recipe *recipe);
+
 /* Key/value heads and the width of a head, where the recipe leaves them to others. */
 int recipe_kv_heads(const ch_recipe *recipe);
 int recipe_d_head(const ch_recipe *recipe);
 
 /* The part of ch_recipe_check that concerns the width and the positions alone. */
 ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error);
+
+/* Tokens of an example of so many symbols. */
+struct example_size recipe_example_size(const ch_recipe *recipe, int64_t length);
 
 /* The recipe's examples, for one use; torch: drawn by PyTorch's generator, NULL: by Philox. */
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch);

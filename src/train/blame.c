@@ -47,7 +47,7 @@ static void find_parameter(const struct ch_trainer *t, char *name) {
 static void find_intermediate(struct ch_trainer *t, char *name) {
     struct capture capture = {.wants = wants, .rows = see_rows, .map = see_map, .context = name};
     struct pass pass = trainer_pass(t, t->step + 1);
-    struct batch_limits limits = trainer_limits(&t->recipe);
+    struct batch_limits limits = trainer_limits(t->model, &t->recipe);
     struct workspace workspace;
     pass.capture = &capture;
     if (workspace_new(&workspace, t->model, &pass, &limits, false, NULL) != CH_OK) return;

@@ -26,8 +26,8 @@ static struct pass forcing_pass(const struct attention_core *core) {
     return (struct pass){.core = core, .dropout = DROPOUT_OFF};
 }
 
-struct shard_use evaluate_use(const struct attention_core *core, int batch, int longest) {
-    return (struct shard_use){.pass = forcing_pass(core), .limits = {batch, longest, longest + 1}};
+struct shard_use evaluate_use(const struct ch_model *model, const ch_recipe *recipe, int batch) {
+    return (struct shard_use){.pass = forcing_pass(recipe->attention), .limits = example_limits(model, recipe, batch)};
 }
 
 static void force_batches(int worker, void *context) {
@@ -50,6 +50,8 @@ static void sum_losses(const struct forcing *f, ch_evaluation *result) {
     }
     result->loss = total.sum / (double)total.count;
     result->token_accuracy = (double)total.correct / (double)total.count;
+    result->exact = total.correct; /* of models that decode, whole answers are counted behind this */
+    result->total = total.count;
 }
 
 ch_status evaluate_forcing(const struct ch_model *model, const struct attention_core *core,
@@ -75,16 +77,16 @@ ch_status evaluate_forcing(const struct ch_model *model, const struct attention_
 }
 
 /* With shards of its own, one for each thread that finds work. */
-static ch_status force_all(const struct ch_model *model, const struct attention_core *core,
-                           const struct ch_examples *examples, int threads, ch_evaluation *result, ch_error *error) {
+static ch_status force_all(const struct ch_model *model, const ch_recipe *recipe, const struct ch_examples *examples,
+                           int threads, ch_evaluation *result, ch_error *error) {
     struct evaluators by = {.batch = batch_size(examples->longest), .team = team_new(threads)};
     int batches = (examples->count + by.batch - 1) / by.batch;
-    struct shard_use use = evaluate_use(core, by.batch, examples->longest);
+    struct shard_use use = evaluate_use(model, recipe, by.batch);
     by.shards = threads < batches ? threads : batches;
     by.shard = mem_new((size_t)by.shards, sizeof *by.shard);
     ch_status status = by.team && by.shard ? CH_OK : fail_memory(error, "the evaluation");
     for (int w = 0; w < by.shards && status == CH_OK; w++) status = shard_new_for(&by.shard[w], model, &use, 1, error);
-    if (status == CH_OK) status = evaluate_forcing(model, core, examples, &by, result, error);
+    if (status == CH_OK) status = evaluate_forcing(model, recipe->attention, examples, &by, result, error);
     for (int w = 0; w < by.shards && by.shard; w++) shard_free(&by.shard[w]);
     mem_free(by.shard);
     team_free(by.team);
@@ -107,6 +109,7 @@ static ch_status decode_all(const struct ch_model *model, const struct attention
     for (size_t i = 0; i < count && status == CH_OK; i++) source[i] = ch_examples_source(examples, i);
     if (status == CH_OK) status = ch_decoder_new(model, &options, &decoder, error);
     if (status == CH_OK) status = ch_decoder_run(decoder, source, count, answer, error);
+    result->exact = 0;
     for (size_t i = 0; i < count && status == CH_OK; i++)
         result->exact += is_exact(answer[i], ch_examples_target(examples, i));
     result->total = examples->count;
@@ -142,8 +145,9 @@ ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t cou
     struct example_stream stream = example_stream(recipe, PHILOX_EVAL, NULL);
     examples_draw(&examples, &stream, 0, 0, (int)count);
     int threads = recipe_threads(recipe);
-    status = force_all(model, recipe->attention, &examples, threads, result, error);
-    if (status == CH_OK) status = decode_all(model, recipe->attention, &examples, threads, result, error);
+    status = force_all(model, recipe, &examples, threads, result, error);
+    if (status == CH_OK && model->net.head->decodes)
+        status = decode_all(model, recipe->attention, &examples, threads, result, error);
     examples_release(&examples);
     return status;
 }

@@ -15,8 +15,8 @@ struct evaluators {
     struct team *team;
 };
 
-/* What their shards must fit, where the longest source has so many symbols. */
-struct shard_use evaluate_use(const struct attention_core *core, int batch, int longest);
+/* What their shards must fit, for so many of the recipe's examples at a time. */
+struct shard_use evaluate_use(const struct ch_model *model, const ch_recipe *recipe, int batch);
 
 /* Fills loss and token_accuracy: the same on any number of threads and shards. */
 ch_status evaluate_forcing(const struct ch_model *model, const struct attention_core *core,

@@ -11,10 +11,10 @@
 #include "train/evaluate.h"
 #include "train/trainer.h"
 
-/* Two batches as a measuring walk sees them. */
+/* Two batches as a measuring walk sees them; of a kind that the assembly lacks, without rows. */
 struct drawn {
     struct batch source, target;
-    int *length; /* (2 B) of sources and of targets; NULL where all are of the longest */
+    int *length; /* (2 B) of sources and of targets */
 };
 
 static void drawn_free(struct drawn *drawn) {
@@ -28,52 +28,54 @@ static double largest_sum(const ch_recipe *recipe, double sequences, double draw
     return sum < sequences * high ? sum : sequences * high;
 }
 
-/* From the longest down in even steps, as deal leaves them, so that their sum is about `rows`. */
-static void spread(int *length, int sequences, int longest, double rows) {
-    double shortest = 2 * rows / sequences - longest;
-    for (int b = 0; b < sequences; b++) {
-        double part = sequences > 1 ? (double)b / (sequences - 1) : 0;
-        double here = longest + part * (shortest - longest);
-        length[b] = here < 1 ? 1 : (int)(here + 0.5);
-    }
+/* Symbols of example b of so many: from the longest down in even steps, as deal leaves them, to a sum of about `all`.
+ */
+static int spread(int b, int sequences, double longest, double all) {
+    double part = sequences > 1 ? (double)b / (sequences - 1) : 0;
+    double here = longest + part * (2 * all / sequences - 2 * longest);
+    return here < 1 ? 1 : (int)(here + 0.5);
+}
+
+static void add_rows(struct batch *batch, int *length, int rows) {
+    *length = rows;
+    batch->rows = rows > INT32_MAX - batch->rows ? INT32_MAX : batch->rows + rows;
 }
 
 /* The largest of so many draws of `batch` sequences, cut into like pieces of limits->sequences; false if memory runs
  * out. */
-static bool drawn_new(struct drawn *drawn, const ch_recipe *recipe, const struct batch_limits *limits, int batch,
-                      double draws) {
-    int sequences = limits->sequences, *source = mem_new(2 * (size_t)sequences, sizeof(int));
+static bool drawn_new(struct drawn *drawn, const struct config *config, const ch_recipe *recipe,
+                      const struct batch_limits *limits, int batch, double draws) {
+    int sequences = limits->sequences, *length = mem_new(2 * (size_t)sequences, sizeof(int));
     *drawn = (struct drawn){.source = batch_sizes(sequences, limits->source),
                             .target = batch_sizes(sequences, limits->target),
-                            .length = source};
-    if (!source) return false;
-    int64_t rows = 0, more = (int64_t)sequences * (limits->target - limits->source);
-    int *target = source + sequences;
-    spread(source, sequences, limits->source, largest_sum(recipe, batch, draws) * sequences / batch);
+                            .length = length};
+    if (!length) return false;
+    drawn->source.rows = drawn->target.rows = 0;
+    drawn->source.length = length;
+    drawn->target.length = length + sequences;
+    double all = largest_sum(recipe, batch, draws) * sequences / batch;
     for (int b = 0; b < sequences; b++) {
-        rows += source[b];
-        target[b] = source[b] + limits->target - limits->source;
+        struct example_size size = recipe_example_size(recipe, spread(b, sequences, (double)recipe->max_len, all));
+        struct batch_limits rows = frame_limits(config, 1, size.source, size.target);
+        add_rows(&drawn->source, &length[b], rows.source);
+        add_rows(&drawn->target, &length[sequences + b], rows.target);
     }
-    drawn->source.length = source;
-    drawn->source.rows = (int)(rows < INT32_MAX ? rows : INT32_MAX);
-    drawn->target.length = target;
-    drawn->target.rows = (int)(rows + more < INT32_MAX ? rows + more : INT32_MAX);
     return true;
 }
 
 /* A walk over a piece of the largest of so many batches, or, where draws are 0, of the longest sequences. */
 static uint64_t measure_walk(const struct ch_model *model, const ch_recipe *recipe, struct shard_use use, int batch,
                              double draws) {
-    struct encoder_decoder_saved saved;
+    struct assembly_saved saved;
     struct drawn drawn = {0};
     uint64_t bytes = 0;
-    if (!encoder_decoder_saved_new(&saved, &model->net)) return 0;
+    if (!assembly_saved_new(&saved, &model->net)) return 0;
     if (draws == 0)
         bytes = workspace_measure(model, &use.pass, &use.limits, use.backward, &saved);
-    else if (drawn_new(&drawn, recipe, &use.limits, batch, draws))
+    else if (drawn_new(&drawn, &model->config, recipe, &use.limits, batch, draws))
         bytes = workspace_measure_batches(model, &use.pass, &drawn.source, &drawn.target, use.backward, &saved);
     drawn_free(&drawn);
-    encoder_decoder_saved_free(&saved);
+    assembly_saved_free(&saved);
     return bytes;
 }
 
@@ -87,11 +89,12 @@ static void measure_state(struct trainer_memory *memory, const struct ch_model *
     memory->moments = mem_times(trained, (uint64_t)recipe->optimizer->moments);
 }
 
-static void measure_batches(struct trainer_memory *memory, const ch_recipe *recipe, uint64_t lanes) {
+static void measure_batches(struct trainer_memory *memory, const struct ch_model *model, const ch_recipe *recipe,
+                            uint64_t lanes) {
     uint64_t batch = (uint64_t)recipe->batch_size, longest = (uint64_t)recipe->max_len;
     uint64_t examples = examples_bytes(batch + (uint64_t)recipe->validation, longest);
     uint64_t bytes = mem_plus(examples, deal_bytes(trainer_shards(recipe), batch, longest));
-    struct batch_limits limits = trainer_limits(recipe);
+    struct batch_limits limits = trainer_limits(model, recipe);
     uint64_t rows = mem_times((uint64_t)limits.sequences, (uint64_t)limits.source + (uint64_t)limits.target);
     memory->batches = mem_plus(bytes, mem_times(mem_times(rows, 4 * sizeof(int)), lanes));
 }
@@ -100,9 +103,9 @@ struct trainer_memory trainer_measure(const struct ch_model *model, const ch_rec
     struct trainer_memory memory = {.products = gemm_memory()};
     struct shard_use uses[TRAINER_USES];
     uint64_t lanes = (uint64_t)trainer_lanes(recipe);
-    int count = trainer_uses(recipe, uses);
+    int count = trainer_uses(model, recipe, uses);
     measure_state(&memory, model, recipe, lanes);
-    measure_batches(&memory, recipe, lanes);
+    measure_batches(&memory, model, recipe, lanes);
     uint64_t step =
         measure_walk(model, recipe, uses[0], (int)recipe->batch_size, set_aside ? 0 : (double)recipe->steps);
     memory.activations = mem_times(step, lanes);

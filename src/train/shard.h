@@ -10,10 +10,12 @@
 
 struct shard {
     struct workspace workspace;
-    struct batch_buffer source, target; /* target: the decoder's input, shifted right */
-    int *label;                         /* (rows of target) what each row must predict */
-    struct loss loss;                   /* of the last pass */
+    struct frame frame; /* its examples as batches */
+    struct loss loss;   /* of the last pass */
 };
+
+/* What so many of the recipe's longest examples take. */
+struct batch_limits example_limits(const struct ch_model *model, const ch_recipe *recipe, int sequences);
 
 /* One of the things that a shard is made for. */
 struct shard_use {
@@ -29,7 +31,7 @@ ch_status shard_new(struct shard *shard, const struct ch_model *model, const str
                     const struct batch_limits *limits, bool backward, ch_error *error);
 void shard_free(struct shard *shard);
 
-/* Takes examples first..first + count - 1, or which[0..count - 1]: sources, decoder inputs and labels, packed. */
+/* Takes examples first..first + count - 1, or which[0..count - 1], packed. */
 void shard_load(struct shard *shard, const struct ch_examples *examples, int first, int count);
 void shard_load_these(struct shard *shard, const struct ch_examples *examples, const int *which, int count);
 

@@ -23,9 +23,9 @@ int trainer_lanes(const ch_recipe *recipe) {
     return least(TRAIN_LANES, trainer_shards(recipe));
 }
 
-struct batch_limits trainer_limits(const ch_recipe *recipe) {
-    int shards = trainer_shards(recipe), longest = (int)recipe->max_len;
-    return (struct batch_limits){(int)((recipe->batch_size + shards - 1) / shards), longest, longest + 1};
+struct batch_limits trainer_limits(const struct ch_model *model, const ch_recipe *recipe) {
+    int shards = trainer_shards(recipe);
+    return example_limits(model, recipe, (int)((recipe->batch_size + shards - 1) / shards));
 }
 
 struct pass trainer_pass(struct ch_trainer *trainer, int64_t step) {
@@ -50,13 +50,15 @@ static struct pass measuring_pass(const ch_recipe *recipe) {
 /* As many sequences as a shard has, so that products have the same sizes; more where they would be small. */
 int trainer_validation_batch(const ch_recipe *recipe) {
     enum { TOKENS = 160 };
-    int shard = trainer_limits(recipe).sequences, fit = TOKENS / (int)recipe->max_len;
+    int shards = trainer_shards(recipe), shard = (int)((recipe->batch_size + shards - 1) / shards);
+    int fit = TOKENS / (int)recipe->max_len;
     return shard > fit ? shard : fit;
 }
 
-int trainer_uses(const ch_recipe *recipe, struct shard_use *use) {
-    use[0] = (struct shard_use){.pass = measuring_pass(recipe), .limits = trainer_limits(recipe), .backward = true};
-    use[1] = evaluate_use(recipe->attention, trainer_validation_batch(recipe), (int)recipe->max_len);
+int trainer_uses(const struct ch_model *model, const ch_recipe *recipe, struct shard_use *use) {
+    use[0] =
+        (struct shard_use){.pass = measuring_pass(recipe), .limits = trainer_limits(model, recipe), .backward = true};
+    use[1] = evaluate_use(model, recipe, trainer_validation_batch(recipe));
     return recipe->validation ? TRAINER_USES : 1;
 }
 
@@ -103,7 +105,7 @@ static ch_status draw_held_out(struct ch_trainer *t, ch_error *error) {
 
 static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
     struct shard_use uses[TRAINER_USES];
-    int count = trainer_uses(&t->recipe, uses);
+    int count = trainer_uses(t->model, &t->recipe, uses);
     ch_status status = CH_OK;
     for (int lane = 0; lane < t->lanes && status == CH_OK; lane++)
         status = shard_new_for(&t->lane[lane], t->model, uses, count, error);
@@ -187,11 +189,11 @@ static void draw(struct ch_trainer *t) {
     deal_examples(&t->deal, &t->examples);
 }
 
-/* 1 / (real target tokens of the batch): the loss is a mean. */
+/* 1 / (labels of the batch): the loss is a mean. */
 static real loss_scale(const struct ch_trainer *t) {
-    int64_t tokens = 0;
-    for (int i = 0; i < t->examples.count; i++) tokens += t->examples.target_length[i] - 1;
-    return RC(1.0 / (double)tokens);
+    int64_t labels = 0;
+    for (int i = 0; i < t->examples.count; i++) labels += examples_labels(&t->examples, i);
+    return RC(1.0 / (double)labels);
 }
 
 void trainer_run_shard(struct ch_trainer *t, struct shard *lane, int shard, struct pass pass) {

@@ -51,14 +51,14 @@ ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **trainer, ch_e
 /* Into how many shards and lanes a batch is cut, and how large a shard can be. */
 int trainer_shards(const ch_recipe *recipe);
 int trainer_lanes(const ch_recipe *recipe);
-struct batch_limits trainer_limits(const ch_recipe *recipe);
+struct batch_limits trainer_limits(const struct ch_model *model, const ch_recipe *recipe);
 
 /* How many held-out examples a lane takes at a time. */
 int trainer_validation_batch(const ch_recipe *recipe);
 
 /* What a lane's memory serves, which is never done at once: steps, and validation if there is one. Their number. */
 enum { TRAINER_USES = 2 };
-int trainer_uses(const ch_recipe *recipe, struct shard_use *use);
+int trainer_uses(const struct ch_model *model, const ch_recipe *recipe, struct shard_use *use);
 
 /* Bytes of each part of training, measured without allocating them: what is set aside, or what is likely to be
  * touched. validation: what it needs beyond the activations of a step. */

@@ -30,7 +30,8 @@ static void check_tokens(const struct ch_vocab *vocab, const int *token, size_t 
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     struct ch_vocab vocab;
-    ch_status status = vocab_new(&vocab, SYMBOLS, NULL);
+    struct vocab_plan plan = vocab_lesson(SYMBOLS);
+    ch_status status = vocab_new(&vocab, &plan, NULL);
     char *text = mem_new(length + 1, 1);
     ch_assert(status == CH_OK && text && ch_vocab_size(&vocab) == SYMBOLS + VOCAB_SPECIALS);
     if (length) memcpy(text, bytes, length);
