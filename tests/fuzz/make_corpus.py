@@ -188,6 +188,7 @@ MODEL = {
     "good_no_table": ours(without("pos.pe")),
     "good_state_dict": state_dict(),
     "good_state_dict_silent": state_dict(None),
+    "good_tied": ours(without("tgt_emb.weight", "generator.weight"), tie="all", embedding_scale="one"),
     "bad_array": ours({}, attention=[]),
     "bad_architecture": ours({}, architecture="decoder"),
     "bad_config": floats({}, {"format": "clearhead", "config": "{"}),
@@ -217,6 +218,9 @@ MODEL = {
     "bad_state_small": state_dict(src_emb__weight=[3, 2]),
     "bad_state_wide": state_dict(pos__pe=[0, 3, 2]),
     "bad_task_kind": ours({}, task=1),
+    "bad_tie": ours({}, tie="both"),
+    "bad_tie_clash": ours({}, architecture="decoder-only", tie="all",
+                          attention={"dec.0.attn": config()["attention"]["enc.0.attn"]}),
     "bad_wide_heads": ours({}, shape={"heads": 4096, "d_head": 1000000}),
 }
 
