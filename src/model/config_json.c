@@ -259,7 +259,7 @@ static void check_tie(struct reader *r, const struct config *config) {
     const char *clash = r->status == CH_OK ? tie_clash(config->tie, config->arch, config->head) : NULL;
     if (clash)
         r->status =
-            fail(r->error, CH_FAILED, "%s: 'tie': found '%s', and in a model that is %s with a head %s %s", r->where,
+            fail(r->error, CH_FAILED, "%s: 'tie': found '%s' in a model that is %s with a head %s: %s", r->where,
                  config->tie->variant.name, config->arch->variant.name, config->head->variant.name, clash);
 }
 

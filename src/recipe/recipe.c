@@ -116,7 +116,7 @@ static const struct row *find(const char *name, ch_error *error) {
         names[i] = table[i].option.name;
         if (strcmp(names[i], name) == 0) return &table[i];
     }
-    char known[512];
+    char known[800];
     text_list(names, RECIPE_OPTIONS, known, sizeof known);
     const char *nearest = text_nearest(name, names, RECIPE_OPTIONS);
     fail(error, CH_USAGE, "unknown option '%s'%s%s%s; have %s", name, nearest ? " (did you mean '" : "",
@@ -163,13 +163,24 @@ static ch_status set_switch(ch_recipe *recipe, const struct row *row, const char
     return CH_OK;
 }
 
+static size_t size_of(enum type type) {
+    return type == WHOLE    ? sizeof(int64_t)
+           : type == NUMBER ? sizeof(double)
+           : type == SWITCH ? sizeof(bool)
+                            : sizeof(void *);
+}
+
 static ch_status set_row(ch_recipe *recipe, const struct row *row, const char *text, ch_error *error) {
+    char *field = (char *)recipe + row->field, before[sizeof(int64_t)];
+    memcpy(before, field, size_of(row->type));
     ch_status status = row->type == WHOLE    ? set_whole(recipe, row, text, error)
                        : row->type == NUMBER ? set_number(recipe, row, text, error)
                        : row->type == SWITCH ? set_switch(recipe, row, text, error)
                                              : set_choice(recipe, row, text, error);
-    if (status == CH_OK) snprintf(recipe->text[row - table], RECIPE_TEXT, "%s", text);
-    return status;
+    if (status != CH_OK) return status;
+    if (memcmp(before, field, size_of(row->type)) != 0) bands_note_change(&recipe->bands, row->option.name);
+    snprintf(recipe->text[row - table], RECIPE_TEXT, "%s", text);
+    return CH_OK;
 }
 
 /* ---- the public face ---- */
@@ -201,6 +212,10 @@ const char *ch_recipe_get(const ch_recipe *recipe, const char *name) {
     const struct row *row = find(name, NULL);
     ch_assert(row);
     return recipe->text[row - table];
+}
+
+const char *ch_recipe_unbanded(const ch_recipe *recipe) {
+    return recipe->bands.dropped_for;
 }
 
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch) {
@@ -309,6 +324,14 @@ static ch_status check_tie(const ch_recipe *recipe, ch_error *error) {
                 recipe->task->variant.name, recipe->arch->variant.name);
 }
 
+static ch_status check_bands(const ch_recipe *recipe, ch_error *error) {
+    const struct bands *bands = &recipe->bands;
+    int64_t last = bands->count ? bands->band[bands->count - 1].step : 0;
+    if (last <= recipe->steps) return CH_OK;
+    return fail(error, CH_USAGE, "bands: expected steps of at most %lld, the run's last, found %lld",
+                (long long)recipe->steps, (long long)last);
+}
+
 ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
     ch_status status = check_heads(recipe, error);
     if (status == CH_OK) status = recipe_check_width(recipe, error);
@@ -316,6 +339,7 @@ ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
     if (status == CH_OK) status = check_tie(recipe, error);
     if (status == CH_OK) status = check_decay(recipe, error);
     if (status == CH_OK) status = check_rates(recipe, error);
+    if (status == CH_OK) status = check_bands(recipe, error);
     if (status != CH_OK) return status;
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
@@ -327,6 +351,7 @@ ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
 
 enum { RECIPE_SCHEMA = 1 };
 #define SCHEMA_KEY "schema"
+#define BANDS_KEY "bands"
 
 struct js_value *recipe_to_json(const ch_recipe *recipe) {
     struct js_value *object = js_new_object();
@@ -339,6 +364,7 @@ struct js_value *recipe_to_json(const ch_recipe *recipe) {
                                                        : js_new_text(recipe->text[i]);
         complete = js_set(object, row->option.name, value);
     }
+    if (complete && recipe->bands.count) complete = js_set(object, BANDS_KEY, bands_to_json(&recipe->bands));
     if (complete) return object;
     js_free(object);
     return NULL;
@@ -393,14 +419,16 @@ ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, con
     while (js_next(object, &cursor, &name, &value)) {
         char text[RECIPE_TEXT];
         ch_error cause;
-        if (strcmp(name, SCHEMA_KEY) == 0) continue;
+        if (strcmp(name, SCHEMA_KEY) == 0 || strcmp(name, BANDS_KEY) == 0) continue;
         status = value_text(value, where, name, text, sizeof text, error);
         if (status != CH_OK) return status;
         status = ch_recipe_set(&changed, name, text, &cause);
         if (status != CH_OK) return fail(error, status, "%s: %s", where, cause.message);
     }
-    *recipe = changed;
-    return CH_OK;
+    const struct js_value *bands = js_find(object, BANDS_KEY); /* of the options of the same file */
+    status = bands ? bands_from_json(&changed.bands, bands, where, error) : CH_OK;
+    if (status == CH_OK) *recipe = changed;
+    return status;
 }
 
 enum { LARGEST_RECIPE = 1 << 20 };

@@ -18,6 +18,7 @@
 #include "nn/position.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "recipe/bands.h"
 
 enum { RECIPE_OPTIONS = 41, RECIPE_TEXT = 64 };
 
@@ -56,6 +57,7 @@ struct ch_recipe {
     bool log_gradients;
 
     char text[RECIPE_OPTIONS][RECIPE_TEXT]; /* of each row of the table */
+    struct bands bands;
 };
 
 /* The recipe as a JSON object, in the table's order; NULL when memory runs out. */
