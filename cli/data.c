@@ -58,10 +58,14 @@ static void put_pairs(const ch_examples *examples) {
     }
     for (size_t i = 0; i < ch_examples_count(examples); i++) {
         ch_sequence from = ch_examples_source(examples, i), to = ch_examples_target(examples, i);
+        const char *class = ch_examples_class(examples, i);
         out("source ");
         out_tokens(vocab, from.tokens, from.length);
-        out("%*s   target ", widest - text_width(vocab, from), "");
-        out_tokens(vocab, to.tokens, to.length);
+        out("%*s   %s ", widest - text_width(vocab, from), "", class ? "->" : "target");
+        if (class)
+            out("%s", class);
+        else
+            out_tokens(vocab, to.tokens, to.length);
         out("\n");
     }
 }
@@ -113,9 +117,20 @@ static void put_tensors(const ch_examples *examples, const struct tensor *tensor
     }
 }
 
+/* What a task that asks for a class holds: one number for each example. */
+static void put_classes(const ch_examples *examples) {
+    out("\nclass (%zu)\n", ch_examples_count(examples));
+    for (size_t i = 0; i < ch_examples_count(examples); i++) out(" %d", ch_examples_target(examples, i).tokens[0]);
+    out("\n");
+}
+
 static bool put_text(const ch_examples *examples) {
     put_pairs(examples);
     put_tensors(examples, &source, NULL);
+    if (ch_examples_class(examples, 0)) {
+        put_classes(examples);
+        return out_flush();
+    }
     put_tensors(examples, &target, NULL);
     put_tensors(examples, &input, &label);
     put_shift(examples);
@@ -135,7 +150,23 @@ static json_t *tensor_array(const ch_examples *examples, const struct tensor *te
     return rows;
 }
 
+static bool put_json_classes(const ch_examples *examples) {
+    json_t *pairs = json_array(), *classes = json_array();
+    for (size_t i = 0; i < ch_examples_count(examples); i++) {
+        ch_sequence from = ch_examples_source(examples, i);
+        int class = ch_examples_target(examples, i).tokens[0];
+        json_array_append_new(pairs, json_pack("{s:o, s:i, s:s}", "source", json_tokens(from.tokens, from.length),
+                                               "class", class, "name", ch_examples_class(examples, i)));
+        json_array_append_new(classes, json_integer(class));
+    }
+    return out_json(json_pack("{s:o, s:i, s:o, s:o}", "examples", pairs, "pad",
+                              ch_vocab_pad(ch_examples_vocab(examples)), "source", tensor_array(examples, &source),
+                              "class", classes)) &&
+           out_flush();
+}
+
 static bool put_json(const ch_examples *examples) {
+    if (ch_examples_class(examples, 0)) return put_json_classes(examples);
     json_t *pairs = json_array();
     for (size_t i = 0; i < ch_examples_count(examples); i++) {
         ch_sequence from = ch_examples_source(examples, i), to = ch_examples_target(examples, i);

@@ -160,7 +160,7 @@ static int run_on(const struct arguments *arguments, const ch_model *model) {
     int *source = NULL, *target = NULL;
     size_t sources = 0, targets = 0;
     const ch_vocab *vocab = ch_model_vocab(model);
-    size_t positions = (size_t)ch_model_get_info(model).max_positions;
+    size_t positions = (size_t)ch_model_get_info(model).longest;
     int code = arguments_tokens(arguments, "source", vocab, 1, positions, &source, &sources);
     if (!code && arguments_has(arguments, "target")) /* the decoder reads <sos> besides */
         code = arguments_tokens(arguments, "target", vocab, 0, positions - 1, &target, &targets);

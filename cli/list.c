@@ -3,6 +3,8 @@
 #include "options.h"
 #include "output.h"
 
+#include <string.h>
+
 static int list_as_json(void) {
     json_t *families = json_object();
     for (size_t f = 0; ch_family_name(f); f++) {
@@ -18,9 +20,12 @@ static int list_as_json(void) {
 static int list_as_text(void) {
     for (size_t f = 0; ch_family_name(f); f++) {
         const ch_variant *variant;
+        int width = 14;
+        for (size_t i = 0; (variant = ch_family_variant(ch_family_name(f), i)); i++)
+            if ((int)strlen(variant->name) > width) width = (int)strlen(variant->name);
         out("%s%s\n", f ? "\n" : "", ch_family_name(f));
         for (size_t i = 0; (variant = ch_family_variant(ch_family_name(f), i)); i++)
-            out("  %-14s %s\n", variant->name, variant->help);
+            out("  %-*s %s\n", width, variant->name, variant->help);
     }
     return out_flush() ? EXIT_DONE : EXIT_FAILED;
 }

@@ -172,7 +172,7 @@ static int look(const struct arguments *arguments, const ch_model *model, struct
     size_t count;
     ch_error error;
     view->vocab = ch_model_vocab(model);
-    size_t positions = (size_t)ch_model_get_info(model).max_positions;
+    size_t positions = (size_t)ch_model_get_info(model).longest;
     int code = arguments_tokens(arguments, "source", view->vocab, 1, positions, &tokens, &count);
     if (!code && ch_look(model, (ch_sequence){tokens, count}, max_new, &attention, &error)) code = report(NULL, &error);
     view->attention = attention;

@@ -16,8 +16,10 @@ int model_open(const struct arguments *arguments, ch_model **model) {
 }
 
 int model_refuse_parts(const struct arguments *arguments, const char *path) {
-    static const char *const parts[] = {"symbols",       "d-model", "kv-heads",       "d-head",   "d-ff", "layers",
-                                        "max-positions", "norm",    "norm-placement", "position", "ffn"};
+    static const char *const parts[] = {
+        "symbols",       "d-model", "kv-heads",       "d-head",   "d-ff",      "layers",
+        "max-positions", "norm",    "norm-placement", "position", "rope-base", "rope-scaling",
+        "rope-factor",   "ffn",     "bias",           "qk-norm",  "window",    "soft-cap"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (arguments_has(arguments, parts[i]))
             return complain(EXIT_USAGE, "--%s and MODEL exclude each other: %s has its own parts and sizes", parts[i],

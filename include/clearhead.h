@@ -26,8 +26,9 @@
  *   Tokens     Integers from 0 to vocabulary size - 1.
  *   Structs    Those that a caller fills (options, views, watches, sizes, parameters) carry neither a size nor a
  *              version: start from zero, by designated initialisers ({.backward = true}) or = {0}, and zero is
- *              the default of whatever is not named. The layout of every struct here belongs to the ABI that
- *              the shared library's soname stands for: it changes only together with the soname.
+ *              the default of whatever is not named (but for ch_sampling, which says so). The layout of every
+ *              struct here belongs to the ABI that the shared library's soname stands for: it changes only together
+ *              with the soname.
  *   Shapes     Row-major, written in the letters B batch, T target, S source, D width, H heads,
  *              Dh head width, F feed-forward width, V vocabulary, L layers.
  */
@@ -144,7 +145,7 @@ CH_API char *ch_recipe_json(const ch_recipe *recipe);
 /** Frees a text that the library gave away; NULL is fine. */
 CH_API void ch_string_free(char *string);
 
-/** The variants of a family ("task", "norm", "position", "ffn", "attention", "optimizer", "schedule", "init",
+/** The variants of a family ("task", "norm", "position", "ffn", "bias", "attention", "optimizer", "schedule", "init",
  * "rng", "plot"), for listings: row i, or NULL past the end or for an unknown family. */
 typedef struct ch_variant {
     const char *name; /**< what an option is set to */
@@ -175,8 +176,11 @@ CH_API size_t ch_examples_count(const ch_examples *examples);
 CH_API const ch_vocab *ch_examples_vocab(const ch_examples *examples);
 /** What the encoder reads in example i, from 0; lives as long as the examples. */
 CH_API ch_sequence ch_examples_source(const ch_examples *examples, size_t i);
-/** SOS, the answer, EOS. The decoder's input is all but the last of these, its labels are all but the first. */
+/** SOS, the answer, EOS. The decoder's input is all but the last of these, its labels are all but the first. Of a task
+ * that asks for a class: its number alone, from 0. */
 CH_API ch_sequence ch_examples_target(const ch_examples *examples, size_t i);
+/** The class of example i in words ("balanced"); NULL if the task asks for a sequence. Lives for ever. */
+CH_API const char *ch_examples_class(const ch_examples *examples, size_t i);
 
 /* ---- models ----------------------------------------------------------------------------------- */
 
@@ -191,7 +195,8 @@ typedef struct ch_model_info {
     int d_ff;                 /**< F */
     int layers;               /**< L, of the encoder and of the decoder */
     int vocab_size;           /**< V, special tokens included */
-    int max_positions;        /**< the longest sequence that it takes */
+    int max_positions;        /**< positions that it was made for */
+    int longest;              /**< the longest sequence that it takes: where positions can extend, a longer one */
     double dropout;           /**< the share that training drops, 0 to below 1 */
     int64_t parameters;       /**< trained ones */
     const char *task;         /**< what it was trained on, "" if unknown */
@@ -362,6 +367,21 @@ CH_API ch_status ch_decoder_run(ch_decoder *decoder, const ch_sequence *sources,
 CH_API const float *ch_decoder_logits(const ch_decoder *decoder, size_t i, size_t *steps);
 /** Frees a decoder and its answers; NULL is fine. */
 CH_API void ch_decoder_free(ch_decoder *decoder);
+
+/** How a token is chosen from its logits, in this order: repetition, temperature, top-k, top-p, min-p, one draw. Start
+ * from ch_sampling_default, not from zero. */
+typedef struct ch_sampling {
+    double temperature;        /**< logits are divided by it; 0: the likeliest token, always */
+    double top_p;              /**< above 0, up to 1: the fewest tokens that have this share; 1: all */
+    double min_p;              /**< 0 to 1: tokens at least this share as likely as the likeliest; 0: all */
+    double repetition_penalty; /**< above 0: what came before is made less likely by it; 1: nothing */
+    int top_k;                 /**< the k likeliest tokens, and what equals the last of them; 0: all */
+    int repetition_window;     /**< how many tokens back a repetition counts; 0: all */
+    uint64_t seed;             /**< of the draws: the same seed gives the same text */
+} ch_sampling;
+
+/** Greedy, and nothing left out: temperature 0, top_p 1, repetition_penalty 1, the rest 0. */
+CH_API ch_sampling ch_sampling_default(void);
 
 /* ---- evaluation ------------------------------------------------------------------------------- */
 

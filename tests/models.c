@@ -26,24 +26,38 @@ void set_option(ch_recipe *recipe, const char *option, const char *value) {
     check_ok(ch_recipe_set(recipe, option, value, &error), &error);
 }
 
-static const char *const part_families[] = {"norm", "norm-placement", "position", "ffn", "embedding-scale", "tie",
-                                            "init"};
+static const char *const part_families[] = {"norm", "norm-placement",  "position", "ffn",
+                                            "bias", "embedding-scale", "tie",      "init"};
 enum { PART_FAMILIES = sizeof part_families / sizeof *part_families };
 
-/* Options that are numbers. */
-static const char *const part_numbers[][2] = {{"kv-heads", "1"}, {"d-head", "8"}};
-enum { PART_NUMBERS = sizeof part_numbers / sizeof *part_numbers };
+/* Options that are numbers or switches, and several at once. */
+static const char *const part_settings[] = {
+    "kv-heads=1",
+    "d-head=8",
+    "qk-norm=on",
+    "qk-norm=on norm=rmsnorm bias=none",
+    "window=3",
+    "soft-cap=1.5",
+    "position=rope rope-base=50 rope-scaling=linear rope-factor=3",
+    "position=rope-interleaved rope-base=50 rope-scaling=ntk rope-factor=3 qk-norm=on kv-heads=1",
+    "position=alibi window=4 soft-cap=2 bias=no-attention",
+    "position=relative-bias window=4 soft-cap=2 kv-heads=1 init=normal",
+    "bias=none tie=target-output embedding-scale=one",
+    "norm=rmsnorm norm-placement=pre kv-heads=1 position=learned ffn=swiglu init=normal tie=target-output "
+    "embedding-scale=one",
+};
+enum { PART_SETTINGS = sizeof part_settings / sizeof *part_settings };
 
-static const char *set_modern(ch_recipe *recipe) {
-    set_option(recipe, "norm", "rmsnorm");
-    set_option(recipe, "norm-placement", "pre");
-    set_option(recipe, "kv-heads", "1");
-    set_option(recipe, "position", "learned");
-    set_option(recipe, "ffn", "swiglu");
-    set_option(recipe, "embedding-scale", "one");
-    set_option(recipe, "tie", "target-output");
-    set_option(recipe, "init", "normal");
-    return "all of them";
+void set_options(ch_recipe *recipe, const char *settings) {
+    char copy[256], *rest = copy;
+    assert_true(strlen(settings) < sizeof copy);
+    strcpy(copy, settings);
+    for (char *setting; (setting = strsep(&rest, " "));) {
+        char *value = strchr(setting, '=');
+        assert_non_null(value);
+        *value++ = '\0';
+        set_option(recipe, setting, value);
+    }
 }
 
 const char *set_part(ch_recipe *recipe, size_t i) {
@@ -54,11 +68,9 @@ const char *set_part(ch_recipe *recipe, size_t i) {
             set_option(recipe, part_families[f], variant->name);
             return variant->name;
         }
-    if (i < PART_NUMBERS) {
-        set_option(recipe, part_numbers[i][0], part_numbers[i][1]);
-        return part_numbers[i][0];
-    }
-    return i == PART_NUMBERS ? set_modern(recipe) : NULL;
+    if (i >= PART_SETTINGS) return NULL;
+    set_options(recipe, part_settings[i]);
+    return part_settings[i];
 }
 
 void check_ok(ch_status status, const ch_error *error) {

@@ -33,8 +33,10 @@
 ch_recipe *recipe_of(const char *option, ...) __attribute__((sentinel));
 void set_option(ch_recipe *recipe, const char *option, const char *value);
 
-/* Walks the parts of a model: sets row i of the families norm, position, ffn, tie ..., counted through, and gives its
- * name; behind them sets several at once. NULL past that. */
+/* "option=value option=value" */
+void set_options(ch_recipe *recipe, const char *settings);
+/* Walks the parts of a model: sets row i of the families norm, position, ffn, tie ..., counted through, and gives
+ * its name; behind them numbers, switches and several at once. NULL past that. */
 const char *set_part(ch_recipe *recipe, size_t i);
 
 /* Fails the test with the sentence unless the status is CH_OK. */

@@ -90,7 +90,7 @@ for shell in bash zsh fish; do
     expect "$shell" train clearhead tr
     expect "$shell" --d-model clearhead train --d-m
     expect "$shell" "philox torch" clearhead train --rng ""
-    expect "$shell" "copy reverse" clearhead data ""
+    expect "$shell" "brackets copy reverse" clearhead data ""
     expect "$shell" "initial-loss" clearhead check init
     expect "$shell" runs clearhead train --out r
     expect "$shell" "runs runs_note.txt" clearhead decode r

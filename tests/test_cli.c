@@ -223,6 +223,31 @@ static void test_data_tensors(void **state) {
     json_decref(data);
 }
 
+/* A task that asks for a class: brackets to read, a number for each example. */
+static void test_data_classes(void **state) {
+    (void)state;
+    assert_int_equal(run("\"$C\" data brackets --symbols 4 --show 20"), 0);
+    holds(last.out, "source ( ");
+    holds(last.out, " -> balanced\n");
+    holds(last.out, " -> not balanced\n");
+    holds(last.out, "\nsource (20, ");
+    holds(last.out, "\nclass (20)\n");
+    lacks(last.out, "label");
+    assert_int_equal(run("\"$C\" data brackets --symbols 4 --show 20 --json"), 0);
+    json_t *data = parse_output();
+    const json_t *pairs = json_object_get(data, "examples"), *class = json_object_get(data, "class");
+    assert_int_equal(json_array_size(class), 20);
+    for (size_t i = 0; i < 20; i++) {
+        const json_t *pair = json_array_get(pairs, i);
+        int which = (int)json_integer_value(json_array_get(class, i));
+        assert_int_equal(json_integer_value(json_object_get(pair, "class")), which);
+        assert_string_equal(json_string_value(json_object_get(pair, "name")), which ? "balanced" : "not balanced");
+    }
+    json_decref(data);
+    assert_int_equal(run("\"$C\" train --task brackets --steps 1 --out \"$D/none\""), 2);
+    holds(last.err, "task brackets asks for a class");
+}
+
 static void test_summary(void **state) {
     (void)state;
     static const char *const numbers[] = {" 235,981\n",         " 1,664\n",   " 16,640\n", " 33,088\n",
@@ -459,15 +484,25 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong_usage),    cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_help),           cmocka_unit_test(test_help_has_every_option),
-        cmocka_unit_test(test_list),           cmocka_unit_test(test_data),
-        cmocka_unit_test(test_data_tensors),   cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_output_fails),   cmocka_unit_test(test_reader_goes_away),
-        cmocka_unit_test(test_decode),         cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_answer_cut_off), cmocka_unit_test(test_conversation),
-        cmocka_unit_test(test_many_lines),     cmocka_unit_test(test_eval),
-        cmocka_unit_test(test_look),           cmocka_unit_test(test_look_equals_pytorch),
+        cmocka_unit_test(test_wrong_usage),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_help_has_every_option),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_data),
+        cmocka_unit_test(test_data_classes),
+        cmocka_unit_test(test_data_tensors),
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_output_fails),
+        cmocka_unit_test(test_reader_goes_away),
+        cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_answer_cut_off),
+        cmocka_unit_test(test_conversation),
+        cmocka_unit_test(test_many_lines),
+        cmocka_unit_test(test_eval),
+        cmocka_unit_test(test_look),
+        cmocka_unit_test(test_look_equals_pytorch),
         cmocka_unit_test(test_terminal),
     };
     return cmocka_run_group_tests_name("command", tests, set_up, tear_down);

@@ -195,6 +195,164 @@ static void refused(void **state) {
     ch_examples_free(NULL);
 }
 
+/* ---- brackets ---- */
+
+/* Whether deleting "()" and its like again and again leaves nothing: what balanced means, without a stack. */
+static bool vanishes(const int *symbol, size_t length) {
+    int word[64];
+    memcpy(word, symbol, length * sizeof *word);
+    for (size_t t = 0; t + 1 < length;) {
+        bool pair = word[t] % 2 == 0 && word[t + 1] == word[t] + 1;
+        if (!pair) {
+            t++;
+            continue;
+        }
+        memmove(word + t, word + t + 2, (length - t - 2) * sizeof *word);
+        length -= 2;
+        t = 0;
+    }
+    return length == 0;
+}
+
+/* Whether one other symbol, or two that change places, would make the word balanced. */
+static bool is_hard(const int *symbol, size_t length, int symbols) {
+    int word[64];
+    memcpy(word, symbol, length * sizeof *word);
+    for (size_t a = 0; a < length; a++) {
+        for (int other = 0; other < symbols; other++) {
+            word[a] = other;
+            if (vanishes(word, length)) return true;
+        }
+        word[a] = symbol[a];
+        for (size_t b = 0; b < a; b++) {
+            word[a] = symbol[b];
+            word[b] = symbol[a];
+            if (vanishes(word, length)) return true;
+            word[a] = symbol[a];
+            word[b] = symbol[b];
+        }
+    }
+    return false;
+}
+
+static bool as_many_closings(const int *symbol, size_t length) {
+    int height = 0;
+    for (size_t t = 0; t < length; t++) height += symbol[t] % 2 ? -1 : 1;
+    return height == 0;
+}
+
+/* Lengths, labels and hard negatives. Each side of a fair coin comes up within 6 deviations, sqrt(n) / 2, of n / 2. */
+static void check_brackets(const char *symbols) {
+    enum { COUNT = 4000 };
+    int most = atoi(symbols), balanced = 0, level = 0, length[6] = {0};
+    ch_recipe *recipe = recipe_of("task", "brackets", "symbols", symbols, "min-len", "3", "max-len", "13", NULL);
+    ch_examples *examples = examples_of(recipe, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        ch_sequence source = ch_examples_source(examples, i), target = ch_examples_target(examples, i);
+        assert_int_equal(target.length, 1);
+        assert_int_equal(source.length % 2, 0);
+        assert_in_range(source.length, 4, 12);
+        length[source.length / 2 - 2]++;
+        for (size_t t = 0; t < source.length; t++) assert_in_range(source.tokens[t], 0, most - 1);
+        assert_int_equal(target.tokens[0], vanishes(source.tokens, source.length));
+        assert_string_equal(ch_examples_class(examples, i), target.tokens[0] ? "balanced" : "not balanced");
+        balanced += target.tokens[0];
+        if (target.tokens[0]) continue;
+        assert_true(is_hard(source.tokens, source.length, most));
+        level += as_many_closings(source.tokens, source.length);
+    }
+    assert_true(abs(balanced - COUNT / 2) < 6 * sqrt(COUNT) / 2);
+    assert_true(level > (COUNT - balanced) / 3); /* half of them, or two in three where there are several kinds */
+    assert_true(chi_square(length, 5) < most_chi_square(5));
+    ch_examples_free(examples);
+    ch_recipe_free(recipe);
+}
+
+static void brackets_are_balanced_or_nearly(void **state) {
+    (void)state;
+    check_brackets("2");
+    check_brackets("4");
+    check_brackets("12");
+}
+
+/* Three pairs of one kind make 5 balanced words, two pairs of two kinds 8: each as likely as the others. A word is
+ * known by its digits. */
+static void check_uniform(const char *symbols, const char *length, const char *rng, int words) {
+    enum { COUNT = 8000, MOST = 4096 };
+    int count[MOST] = {0}, found[MOST], kinds = 0;
+    ch_recipe *recipe = recipe_of("task", "brackets", "symbols", symbols, "min-len", length, "max-len", length, NULL);
+    struct torch_rng torch;
+    torch_rng_seed(&torch, 3);
+    struct example_stream stream = example_stream(recipe, PHILOX_DATA, strcmp(rng, "torch") == 0 ? &torch : NULL);
+    struct ch_examples examples;
+    assert_int_equal(examples_init(&examples, COUNT, stream.max_length, stream.symbols, NULL), CH_OK);
+    examples_draw(&examples, &stream, 1, 0, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        ch_sequence source = ch_examples_source(&examples, i);
+        int number = 0;
+        for (size_t t = 0; t < source.length; t++) number = number * stream.symbols + source.tokens[t];
+        if (ch_examples_target(&examples, i).tokens[0]) count[number]++;
+    }
+    for (int i = 0; i < MOST; i++)
+        if (count[i]) found[kinds++] = count[i];
+    assert_int_equal(kinds, words);
+    assert_true(chi_square(found, words) < most_chi_square(words));
+    examples_release(&examples);
+    ch_recipe_free(recipe);
+}
+
+static void balanced_words_are_uniform(void **state) {
+    (void)state;
+    check_uniform("2", "6", "philox", 5);
+    check_uniform("2", "6", "torch", 5);
+    check_uniform("4", "4", "philox", 8);
+    check_uniform("2", "10", "philox", 42);
+}
+
+static void brackets_are_functions_of_their_number(void **state) {
+    (void)state;
+    struct ch_examples all, part;
+    struct example_stream stream = {
+        .task = &task_brackets, .symbols = 4, .min_length = 2, .max_length = 30, .seed = 9, .use = PHILOX_DATA};
+    assert_int_equal(examples_init(&all, 100, 30, 4, NULL), CH_OK);
+    assert_int_equal(examples_init(&part, 100, 30, 4, NULL), CH_OK);
+    examples_draw(&all, &stream, 5, 0, 100);
+    examples_draw(&part, &stream, 5, 40, 17);
+    for (size_t i = 0; i < 17; i++) check_equal_examples(&part, i, &all, 40 + i);
+    stream.use = PHILOX_EVAL;
+    examples_draw(&part, &stream, 5, 0, 100);
+    assert_true(same_sources(&part, &all, 100) < 10); /* 1 in 15 has length 2, and 1 in 16 such words are alike */
+    examples_release(&all);
+    examples_release(&part);
+}
+
+static void brackets_refused(void **state) {
+    (void)state;
+    ch_recipe *recipe = recipe_of("task", "brackets", "symbols", "5", NULL);
+    ch_examples *examples;
+    ch_model *model;
+    ch_error error;
+    check_sentence(ch_examples_new(recipe, 5, &examples, &error), CH_USAGE, &error, "symbols: expected an even number",
+                   "found 5", NULL);
+    set_option(recipe, "symbols", "4");
+    check_sentence(ch_model_new(recipe, &model, &error), CH_USAGE, &error, "task brackets asks for a class",
+                   "--arch encoder-only", NULL);
+    ch_recipe *plain = recipe_of("symbols", "4", NULL);
+    model = model_of(plain);
+    ch_evaluation evaluation;
+    check_sentence(ch_evaluate(model, recipe, 5, &evaluation, &error), CH_USAGE, &error, "asks for a class", NULL);
+    ch_check_result result;
+    check_sentence(ch_check_run(recipe, model, "data", NULL, &result, &error), CH_USAGE, &error, "asks for a class",
+                   NULL);
+    ch_model_free(model);
+    ch_recipe_free(plain);
+    set_option(recipe, "min-len", "7");
+    set_option(recipe, "max-len", "7");
+    check_sentence(ch_examples_new(recipe, 5, &examples, &error), CH_USAGE, &error, "expected an even length",
+                   "found only 7", NULL);
+    ch_recipe_free(recipe);
+}
+
 /* ---- words ---- */
 
 static void check_parse(const ch_vocab *vocab, const char *text, size_t capacity, const char *says) {
@@ -244,6 +402,10 @@ int main(void) {
         cmocka_unit_test(lengths_may_be_equal_or_extreme),
         cmocka_unit_test(symbols_are_as_many_as_asked_for),
         cmocka_unit_test(refused),
+        cmocka_unit_test(brackets_are_balanced_or_nearly),
+        cmocka_unit_test(balanced_words_are_uniform),
+        cmocka_unit_test(brackets_are_functions_of_their_number),
+        cmocka_unit_test(brackets_refused),
         cmocka_unit_test(words_become_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

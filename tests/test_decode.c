@@ -129,8 +129,6 @@ static ch_model *shared_heads_model(void) {
     struct config config = {.arch = &arch_encoder_decoder,
                             .head = &head_next_token,
                             .norm = &norm_layernorm,
-                            .embedding_scale = &embedding_scale_sqrt,
-                            .tie = &tie_none,
                             .placement = &norm_post,
                             .position = &position_sinusoidal,
                             .ffn = &ffn_relu,
@@ -142,6 +140,7 @@ static ch_model *shared_heads_model(void) {
     static const int served[] = {1, 0, 1, 1};
     ch_model *model;
     ch_error error;
+    config_fill_absent(&config);
     check_ok(config_uniform(&config, 4, &error), &error);
     for (int i = 0; i < CONFIG_ATTENTIONS * config.layers; i++) {
         config.shape[i].kv_heads = 2;

@@ -69,8 +69,6 @@ static struct ch_model *empty_model(void) {
     struct config config = {.arch = &arch_encoder_decoder,
                             .head = &head_next_token,
                             .norm = &norm_layernorm,
-                            .embedding_scale = files[number].scale,
-                            .tie = files[number].tie,
                             .placement = files[number].placement,
                             .position = &position_sinusoidal,
                             .ffn = &ffn_relu,
@@ -81,6 +79,9 @@ static struct ch_model *empty_model(void) {
                             .symbols = 10};
     struct ch_model *model;
     ch_error error;
+    config_fill_absent(&config);
+    config.tie = files[number].tie;
+    config.embedding_scale = files[number].scale;
     check_ok(config_shapes(&config, HEADS, files[number].kv_heads, files[number].d_head, &error), &error);
     check_ok(model_build(&config, &model, &error), &error);
     check_ok(model_allocate(model, &error), &error);

@@ -128,7 +128,7 @@ static void norms(void **state) {
         struct norm_saved saved;
         subject_start(s, 0, "norm %s", norm_row(i)->name);
         subject_input(s, "x", ROWS * WIDTH);
-        norm_declare(&norm, (const struct norm_variant *)norm_row(i), &s->own, "n", WIDTH, NULL);
+        norm_declare(&norm, (const struct norm_variant *)norm_row(i), &s->own, "n", WIDTH, true, NULL);
         subject_commit(s);
         s->layer = &norm;
         s->saved = &saved;
@@ -160,7 +160,7 @@ static void feed_forwards(void **state) {
             subject_start(s, dropout ? 0.3 : 0, "feed-forward %s, dropout %s", ffn_row(i)->name,
                           dropout ? "on" : "off");
             subject_input(s, "x", ROWS * WIDTH);
-            ffn_declare(&ffn, (const struct ffn_variant *)ffn_row(i), &s->own, "ff", WIDTH, HIDDEN, NULL);
+            ffn_declare(&ffn, (const struct ffn_variant *)ffn_row(i), &s->own, "ff", WIDTH, HIDDEN, true, NULL);
             subject_commit(s);
             s->batch = &batch.view;
             s->layer = &ffn;
@@ -172,6 +172,10 @@ static void feed_forwards(void **state) {
 }
 
 /* ---- embedding, with every row of family position ---- */
+
+/* Of rotary positions: heads of four numbers, and a table that ends before the longest sequence does. */
+static const struct position_sizes sizes = {
+    .width = WIDTH, .max_positions = 9, .d_head = 4, .rope = {.base = 20, .factor = 1, .scaling = &rope_scaling_none}};
 
 enum { VOCAB = 5, PAD = 2 };
 static const int tokens[ROWS] = {0, 3, PAD, 3, 1, 4, PAD, 0};
@@ -197,9 +201,9 @@ static void embeddings(void **state) {
             subject_start(s, 0.3, "embedding, position %s, %s", position_row(i)->name,
                           pad < 0 ? "nothing frozen" : "a frozen row");
             embedding_declare(&embedding, &s->own, "src", "src_emb", VOCAB, WIDTH, pad, &position, NULL);
-            position_declare(&position, (const struct position_variant *)position_row(i), &s->own, WIDTH, 9, NULL);
+            position_declare(&position, (const struct position_variant *)position_row(i), &s->own, &sizes, NULL);
             subject_commit(s);
-            if (position.variant->fill) position.variant->fill(&position, &s->own);
+            position_fill(&position, &s->own);
             s->batch = &batch.view;
             s->layer = &embedding;
             s->saved = &saved;
@@ -370,8 +374,12 @@ static void attention_back(struct subject *s) {
     if (c->attention.cross) keep(s, 1, dmemory);
 }
 
-static void check_attention(size_t core, bool cross, int kv_heads, bool gated) {
-    enum { HEADS = 4, D_HEAD = 3 }; /* together not WIDTH */
+/* One attention; of its parts those that these tests vary are given. Three numbers a head, four where they are turned
+ * in pairs: together with four heads, not WIDTH. */
+static void check_attention(size_t core, const struct attention_parts *given, int kv_heads, bool gated,
+                            const char *what) {
+    enum { HEADS = 4 };
+    bool cross = given->cross;
     const real value[HEADS] = {RC(0.5), 0, 1, -2};
     const struct gate gate = {.layer = "a.attn", .value = value};
     const struct knockout edges = {.sequence = -1, .query_from = 1, .query_to = 3, .key_from = 0, .key_to = 2};
@@ -379,9 +387,14 @@ static void check_attention(size_t core, bool cross, int kv_heads, bool gated) {
     struct subject *s = subject_new();
     struct attention_case c;
     struct attention_shape shape;
-    assert_true(attention_shape_uniform(&shape, HEADS, kv_heads, D_HEAD));
-    subject_start(s, 0.3, "%s attention, core %s, %d of %d heads%s", cross ? "cross" : "causal self",
-                  attention_core_row(core)->name, kv_heads, HEADS, gated ? ", gated and cut" : "");
+    struct attention_parts parts = *given;
+    struct position position;
+    assert_true(attention_shape_uniform(&shape, HEADS, kv_heads, given->position->variant->rotary ? 4 : 3));
+    subject_start(s, 0.3, "%s attention, core %s, %s, %d of %d heads%s",
+                  cross          ? "cross"
+                  : parts.causal ? "causal self"
+                                 : "self",
+                  attention_core_row(core)->name, what, kv_heads, HEADS, gated ? ", gated and cut" : "");
     s->pass.core = (const struct attention_core *)attention_core_row(core);
     s->pass.gates = &gate;
     s->pass.gate_count = gated;
@@ -389,8 +402,15 @@ static void check_attention(size_t core, bool cross, int kv_heads, bool gated) {
     s->pass.cut_count = gated;
     subject_input(s, "x", ROWS * WIDTH);
     if (cross) subject_input(s, "memory", MEMORY_ROWS * WIDTH);
-    attention_declare(&c.attention, &s->own, "a.attn", WIDTH, &shape, !cross, cross, NULL);
+    struct position_sizes short_table = sizes;
+    short_table.max_positions = 2;
+    position_declare(&position, given->position->variant, &s->own, &short_table, NULL);
+    parts.shape = &shape;
+    parts.position = &position;
+    position_declare_bias(&position, POSITION_OF_STACK, &s->own, "a", HEADS, &parts.bias_table, NULL);
+    attention_declare(&c.attention, &s->own, "a.attn", &parts, NULL);
     subject_commit(s);
+    position_fill(&position, &s->own);
     s->batch = &batch.view;
     s->memory = &memory_batch.view;
     s->layer = &c;
@@ -402,10 +422,46 @@ static void check_attention(size_t core, bool cross, int kv_heads, bool gated) {
 
 static void attentions(void **state) {
     (void)state;
+    struct position none = {.variant = &position_none};
     for (size_t core = 0; attention_core_row(core); core++)
         for (int cross = 0; cross < 2; cross++) {
-            check_attention(core, cross, 4, false);
-            check_attention(core, cross, 2, true);
+            struct attention_parts parts = {
+                .width = WIDTH, .causal = !cross, .cross = cross, .biased = true, .position = &none, .bias_table = -1};
+            check_attention(core, &parts, 4, false, "plain");
+            check_attention(core, &parts, 2, true, "plain");
+        }
+}
+
+/* Every row of family position, in the decoder's self-attention and the encoder's. */
+static void attentions_with_positions(void **state) {
+    (void)state;
+    for (size_t i = 0; position_row(i); i++)
+        for (size_t kind = 0; kind < 4; kind++) {
+            struct position position = {.variant = (const struct position_variant *)position_row(i)};
+            struct attention_parts parts = {
+                .width = WIDTH, .causal = kind & 1, .biased = true, .position = &position, .bias_table = -1};
+            check_attention(kind / 2, &parts, 2, false, position_row(i)->name);
+        }
+}
+
+/* Normalised heads by every row of family norm, with and without biases; a window and a soft cap. */
+static void attentions_with_settings(void **state) {
+    (void)state;
+    for (size_t i = 0; norm_row(i); i++)
+        for (int kind = 0; kind < 8; kind++) {
+            struct position position = {.variant = &position_rope_interleaved};
+            struct attention_parts parts = {.width = WIDTH,
+                                            .causal = kind & 1,
+                                            .cross = kind & 2,
+                                            .biased = kind & 4,
+                                            .window = 2,
+                                            .soft_cap = 0.7,
+                                            .head_norm = (const struct norm_variant *)norm_row(i),
+                                            .norm_biased = kind & 4,
+                                            .position = &position,
+                                            .bias_table = -1};
+            for (size_t core = 0; attention_core_row(core); core++)
+                check_attention(core, &parts, 2, true, norm_row(i)->name);
         }
 }
 
@@ -436,16 +492,17 @@ static void block_back(struct subject *s) {
 }
 
 static void check_block(const struct block_kind *kind, const struct norm_variant *norm,
-                        const struct norm_placement *placement, const struct ffn_variant *ffn, double rate) {
+                        const struct norm_placement *placement, const struct ffn_variant *ffn,
+                        const struct bias_variant *bias, double rate) {
     struct subject *s = subject_new();
     struct block_case c;
     struct attention_shape self, cross;
     assert_true(attention_shape_uniform(&self, 2, 1, 3) && attention_shape_uniform(&cross, 3, 3, 2));
-    subject_start(s, rate, "%s block, %s, %s, %s, dropout %.1f", kind->cross ? "decoder" : "encoder",
-                  norm->variant.name, placement->variant.name, ffn->variant.name, rate);
+    subject_start(s, rate, "%s block, %s, %s, %s, biases %s, dropout %.1f", kind->cross ? "decoder" : "encoder",
+                  norm->variant.name, placement->variant.name, ffn->variant.name, bias->variant.name, rate);
     subject_input(s, "x", ROWS * WIDTH);
     if (kind->cross) subject_input(s, "memory", MEMORY_ROWS * WIDTH);
-    struct block_parts parts = {WIDTH, HIDDEN, &self, &cross, norm, placement, ffn};
+    struct block_parts parts = {WIDTH, HIDDEN, &self, &cross, norm, placement, ffn, .bias = bias, .bias_table = -1};
     block_declare(&c.block, &s->own, "b", kind, &parts, NULL);
     subject_commit(s);
     s->batch = &batch.view;
@@ -466,7 +523,11 @@ static void blocks(void **state) {
                 for (int kind = 0; kind < 4; kind++)
                     check_block(kind & 1 ? &block_decoder : &block_encoder, (const struct norm_variant *)norm_row(n),
                                 (const struct norm_placement *)norm_placement_row(p),
-                                (const struct ffn_variant *)ffn_row(f), kind & 2 ? 0.3 : 0);
+                                (const struct ffn_variant *)ffn_row(f), &bias_all, kind & 2 ? 0.3 : 0);
+    for (size_t n = 0; norm_row(n); n++)
+        for (size_t b = 1; bias_row(b); b++)
+            check_block(&block_decoder, (const struct norm_variant *)norm_row(n), &norm_post, &ffn_swiglu,
+                        (const struct bias_variant *)bias_row(b), 0.3);
 }
 
 /* ---- the whole encoder-decoder ---- */
@@ -518,8 +579,6 @@ static struct ch_model *small_model(const struct model_parts *parts) {
     struct config config = {.arch = &arch_encoder_decoder,
                             .head = &head_next_token,
                             .norm = &norm_layernorm,
-                            .embedding_scale = parts->scale,
-                            .tie = parts->tie,
                             .placement = parts->placement,
                             .position = parts->position,
                             .ffn = &ffn_relu,
@@ -528,10 +587,13 @@ static struct ch_model *small_model(const struct model_parts *parts) {
                             .layers = 2,
                             .max_positions = 9,
                             .symbols = PAD};
-    assert_int_equal(config_uniform(&config, 2, NULL), CH_OK);
+    config_fill_absent(&config);
+    config.tie = parts->tie;
+    config.embedding_scale = parts->scale;
+    assert_int_equal(config_shapes(&config, 2, 2, parts->position->rotary ? 4 : 3, NULL), CH_OK);
     struct attention_shape *shared = config_shape(&config, CONFIG_DECODER_SELF, 1);
     attention_shape_free(shared);
-    assert_true(attention_shape_uniform(shared, 4, 2, 2));
+    assert_true(attention_shape_uniform(shared, 4, 2, parts->position->rotary ? 4 : 2));
     struct ch_model *model;
     assert_int_equal(model_build(&config, &model, NULL), CH_OK);
     assert_int_equal(model_allocate(model, NULL), CH_OK);
@@ -589,10 +651,19 @@ static void tied_models(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_layers),   cmocka_unit_test(dropout_layers), cmocka_unit_test(norms),
-        cmocka_unit_test(feed_forwards),   cmocka_unit_test(embeddings),     cmocka_unit_test(cross_entropies),
-        cmocka_unit_test(attention_cores), cmocka_unit_test(attentions),     cmocka_unit_test(blocks),
-        cmocka_unit_test(whole_model),     cmocka_unit_test(tied_models),
+        cmocka_unit_test(linear_layers),
+        cmocka_unit_test(dropout_layers),
+        cmocka_unit_test(norms),
+        cmocka_unit_test(feed_forwards),
+        cmocka_unit_test(embeddings),
+        cmocka_unit_test(cross_entropies),
+        cmocka_unit_test(attention_cores),
+        cmocka_unit_test(attentions),
+        cmocka_unit_test(blocks),
+        cmocka_unit_test(whole_model),
+        cmocka_unit_test(tied_models),
+        cmocka_unit_test(attentions_with_positions),
+        cmocka_unit_test(attentions_with_settings),
     };
     return cmocka_run_group_tests(tests, make_batches, free_batches);
 }

@@ -199,6 +199,116 @@ static void rms_norm(void **state) {
     }
 }
 
+/* Without a bias a row has the bits of one whose bias is 0, and so have its gradients. */
+static void layer_norm_without_bias(void **state) {
+    (void)state;
+    for (int channels = 1; channels <= LONGEST; channels++) {
+        size_t count = (size_t)(ROWS * channels);
+        real x[MOST], y[MOST], dy[MOST], dx[MOST], w[LONGEST], zero[LONGEST] = {0}, mean[ROWS], rstd[ROWS];
+        real dw[LONGEST] = {0}, expected[MOST], expected_dw[LONGEST] = {0}, db[LONGEST] = {0};
+        fill_random(x, count, (uint64_t)channels, 2);
+        fill_random(dy, count, 2, 1);
+        fill_random(w, (size_t)channels, 3, 2);
+        layernorm_forward(expected, mean, rstd, x, w, zero, RC(epsilon), ROWS, channels);
+        layernorm_forward(y, mean, rstd, x, w, NULL, RC(epsilon), ROWS, channels);
+        check_same("y", y, expected, count);
+        layernorm_backward(expected, expected_dw, db, dy, x, mean, rstd, w, ROWS, channels);
+        layernorm_backward(dx, dw, NULL, dy, x, mean, rstd, w, ROWS, channels);
+        check_same("dx", dx, expected, count);
+        check_same("dw", dw, expected_dw, (size_t)channels);
+    }
+}
+
+/* ---- rotary positions ---- */
+
+/* Pair i of a head by the formula. */
+static void exact_turn(long double *a, long double *b, const struct rope *rope, int position, int pair, bool back) {
+    long double angle =
+        position / (long double)rope->divisor * powl((long double)rope->base, -2.0L * pair / rope->d_head);
+    long double was = *a, sine = back ? -sinl(angle) : sinl(angle);
+    *a = was * cosl(angle) - *b * sine;
+    *b = *b * cosl(angle) + was * sine;
+}
+
+enum { TURNED_HEADS = 2, GAP = 3, WIDEST = 2 * 70, TURNED = ROWS * (TURNED_HEADS * WIDEST + GAP) };
+
+/* Angles are computed in double: at position 100,000 they are off by 1e5 epsilons of a double and so by less than
+ * 1e-10. What is left are the roundings of a cosine, a sine, two products and their sum, all of them below 2. */
+static void check_turned(const real *found, const real *x, const struct rope *rope, const int *position, bool back) {
+    int half = rope->d_head / 2, ld = TURNED_HEADS * rope->d_head + GAP;
+    for (int n = 0; n < ROWS; n++)
+        for (int h = 0; h < TURNED_HEADS; h++)
+            for (int i = 0; i < half; i++) {
+                int at = n * ld + h * rope->d_head, first = at + (rope->interleaved ? 2 * i : i);
+                int second = at + (rope->interleaved ? 2 * i + 1 : i + half);
+                long double a = (long double)x[first], b = (long double)x[second];
+                exact_turn(&a, &b, rope, position[n], i, back);
+                double allowed = 8 * half_epsilon + 1e-10;
+                assert_true(fabs((double)((long double)found[first] - a)) <= allowed);
+                assert_true(fabs((double)((long double)found[second] - b)) <= allowed);
+            }
+    for (int n = 0; n < ROWS; n++) /* what lies between rows is nobody's */
+        for (int c = ld - GAP; c < ld; c++) assert_true(found[n * ld + c] == x[n * ld + c]);
+}
+
+/* Every even width, pairs of both kinds, a table that ends before the positions do. */
+static void rotary_positions(void **state) {
+    (void)state;
+    static const int position[ROWS] = {0, 1, 5, 6, 7, 1000, 100000};
+    enum { KNOWN = 7 };
+    for (int kind = 0; kind < 4; kind++)
+        for (int d_head = 2; d_head <= WIDEST; d_head += 2) {
+            struct rope rope = {.d_head = d_head,
+                                .interleaved = kind & 1,
+                                .base = 10000,
+                                .divisor = kind & 2 ? 2.5 : 1,
+                                .positions = KNOWN};
+            real table[KNOWN * WIDEST], x[TURNED], y[TURNED], computed[TURNED];
+            size_t count = (size_t)(ROWS * (TURNED_HEADS * d_head + GAP));
+            fill_random(x, count, (uint64_t)d_head, 1);
+            rope_table(table, &rope, KNOWN);
+            rope.table = table;
+            memcpy(y, x, sizeof y);
+            rope_rotate(y, TURNED_HEADS * d_head + GAP, &rope, position, ROWS, TURNED_HEADS, false);
+            check_turned(y, x, &rope, position, false);
+            memcpy(y, x, sizeof y);
+            rope_rotate(y, TURNED_HEADS * d_head + GAP, &rope, position, ROWS, TURNED_HEADS, true);
+            check_turned(y, x, &rope, position, true);
+            rope.positions = 0; /* the same angles, computed */
+            memcpy(computed, x, sizeof computed);
+            rope_rotate(computed, TURNED_HEADS * d_head + GAP, &rope, position, ROWS, TURNED_HEADS, true);
+            check_close("angles that are computed", computed, y, count, 4 * half_epsilon);
+        }
+}
+
+static real product(const real *a, const real *b, int count) {
+    real sum = 0;
+    for (int i = 0; i < count; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* q at p and k at j give what they give at p + shift and j + shift: three products of 16 terms below 1 each. */
+static void rotary_scores_know_distances_alone(void **state) {
+    (void)state;
+    enum { D_HEAD = 16, PAIR = 2 };
+    for (int kind = 0; kind < 2; kind++) {
+        struct rope rope = {.d_head = D_HEAD, .interleaved = kind, .base = 10000, .divisor = 1};
+        for (int shift = 0; shift < 5000; shift += 123) {
+            real x[PAIR * D_HEAD], moved[PAIR * D_HEAD], farther[PAIR * D_HEAD];
+            const int near[PAIR] = {9, 4}, same[PAIR] = {9 + shift, 4 + shift}, other[PAIR] = {10 + shift, 4 + shift};
+            fill_random(x, PAIR * D_HEAD, (uint64_t)shift, 1);
+            memcpy(moved, x, sizeof x);
+            memcpy(farther, x, sizeof x);
+            rope_rotate(x, D_HEAD, &rope, near, PAIR, 1, false);
+            rope_rotate(moved, D_HEAD, &rope, same, PAIR, 1, false);
+            rope_rotate(farther, D_HEAD, &rope, other, PAIR, 1, false);
+            real expected = product(x, x + D_HEAD, D_HEAD), found = product(moved, moved + D_HEAD, D_HEAD);
+            check_close("a score", &found, &expected, 1, 3 * D_HEAD * 8 * half_epsilon);
+            assert_true(fabs((double)(product(farther, farther + D_HEAD, D_HEAD) - expected)) > 1e-4);
+        }
+    }
+}
+
 /* ---- activations ---- */
 
 static long double normal_below(long double x) {
@@ -370,6 +480,9 @@ int main(void) {
         cmocka_unit_test(positions),
         cmocka_unit_test(layer_norm),
         cmocka_unit_test(layer_norm_of_equal_elements),
+        cmocka_unit_test(layer_norm_without_bias),
+        cmocka_unit_test(rotary_positions),
+        cmocka_unit_test(rotary_scores_know_distances_alone),
         cmocka_unit_test(adam_equals_its_formula),
         cmocka_unit_test(squares),
     };

@@ -339,6 +339,74 @@ static void cut_edges_carry_nothing(void **state) {
         }
 }
 
+/* ---- places ---- */
+
+enum { LEAD = 3 };
+
+/* The batch of another, each sequence behind LEAD tokens more. */
+static struct batch_buffer with_lead(const struct batch_buffer *from) {
+    int length[16];
+    for (int b = 0; b < from->view.sequences; b++) length[b] = from->length[b] + LEAD;
+    struct batch_buffer to = packed_batch(length, from->view.sequences, 0, 0);
+    for (int b = 0; b < from->view.sequences; b++) {
+        int *token = to.token + to.offset[b];
+        for (int t = 0; t < LEAD; t++) token[t] = 1;
+        memcpy(token + LEAD, from->token + from->offset[b], (size_t)from->length[b] * sizeof *token);
+    }
+    return to;
+}
+
+/* Nothing looks at the leading tokens but they themselves. */
+static void cut_lead(struct lab *lab, struct cut cuts[6]) {
+    static const char *const layers[] = {"enc.0.attn",      "enc.1.attn",       "dec.0.self_attn",
+                                         "dec.1.self_attn", "dec.0.cross_attn", "dec.1.cross_attn"};
+    static const struct knockout lead = {-1, LEAD, 1000, 0, LEAD}, of_all = {-1, 0, 1000, 0, LEAD};
+    for (int i = 0; i < 6; i++) cuts[i] = (struct cut){layers[i], i < 4 ? &lead : &of_all, 1};
+    lab->pass.cuts = cuts;
+    lab->pass.cut_count = 6;
+}
+
+/* All sequences moved back by a few places that nobody looks at: where positions tell distances alone, and so can
+ * extend, nothing changes, and where they tell places, something does. Windows are of distances, too. */
+static void moving_changes_only_what_knows_places(void **state) {
+    (void)state;
+    for (int c = 0; c < 2; c++) {
+        struct world world = world_new("0", cores[c], NULL), moved = world_new("0", cores[c], NULL);
+        size_t count, vocab = (size_t)ch_vocab_size(&world.model->vocab);
+        real *expected = lab_logits(&world.lab, &count), worst = 0;
+        struct cut cuts[6];
+        struct lab lab = moved.lab;
+        struct batch_limits limits = {7, 9 + LEAD, 10 + LEAD};
+        ch_error error;
+        check_ok(shard_new(&lab.shard, moved.model, &lab.pass, &limits, true, &error), &error);
+        struct batch_buffer source = lab.shard.frame.source,
+                            target = lab.shard.frame.target; /* its own, which are not needed */
+        lab.shard.frame.source = with_lead(&world.lab.shard.frame.source);
+        lab.shard.frame.target = with_lead(&world.lab.shard.frame.target);
+        cut_lead(&lab, cuts);
+        real *found = lab_logits(&lab, &count);
+        const struct batch_buffer *before = &world.lab.shard.frame.target, *behind = &lab.shard.frame.target;
+        for (int b = 0; b < before->view.sequences; b++) {
+            const real *a = found + (size_t)(behind->offset[b] + LEAD) * vocab;
+            real d = RC(
+                worst_difference(a, expected + (size_t)before->offset[b] * vocab, (size_t)before->length[b] * vocab));
+            worst = d > worst ? d : worst;
+        }
+        if (world.model->config.position->can_extend)
+            assert_true(worst <= RC(1e-5));
+        else
+            assert_true(worst > RC(1e-3));
+        batch_buffer_free(&lab.shard.frame.source);
+        batch_buffer_free(&lab.shard.frame.target);
+        lab.shard.frame.source = source;
+        lab.shard.frame.target = target;
+        shard_free(&lab.shard);
+        free(expected), free(found);
+        world_free(&world);
+        world_free(&moved);
+    }
+}
+
 /* ---- heads ---- */
 
 /* The rows of head kv_of(h) of a group of heads, for every h. */
@@ -350,7 +418,9 @@ static void repeat_heads(real *to, const real *from, size_t head, int heads, int
 static void shared_heads_are_repeated_heads(void **state) {
     (void)state;
     enum { HEADS = 4, SHARED = 2 };
-    ch_recipe *recipe = recipe_of("d-model", "8", "heads", "4", "kv-heads", "2", "d-ff", "12", NULL);
+    ch_recipe *recipe = recipe_of("d-model", "8", "heads", "4", "d-ff", "12", NULL);
+    set_part(recipe, round_number);
+    set_option(recipe, "kv-heads", "2");
     ch_model *shared = model_of(recipe);
     set_option(recipe, "kv-heads", "4");
     ch_model *repeated = model_of(recipe);
@@ -376,11 +446,17 @@ static void shared_heads_are_repeated_heads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cut_edges_carry_nothing),      cmocka_unit_test(future_is_hidden),
-        cmocka_unit_test(batch_mates_change_nothing),   cmocka_unit_test(fused_is_explicit),
-        cmocka_unit_test(dropout_changes_the_step),     cmocka_unit_test(two_halves_are_one),
-        cmocka_unit_test(looking_changes_nothing),      cmocka_unit_test(map_times_values_is_the_output),
-        cmocka_unit_test(padding_row_gets_no_gradient), cmocka_unit_test(shared_heads_are_repeated_heads),
+        cmocka_unit_test(cut_edges_carry_nothing),
+        cmocka_unit_test(future_is_hidden),
+        cmocka_unit_test(batch_mates_change_nothing),
+        cmocka_unit_test(fused_is_explicit),
+        cmocka_unit_test(dropout_changes_the_step),
+        cmocka_unit_test(two_halves_are_one),
+        cmocka_unit_test(looking_changes_nothing),
+        cmocka_unit_test(map_times_values_is_the_output),
+        cmocka_unit_test(padding_row_gets_no_gradient),
+        cmocka_unit_test(shared_heads_are_repeated_heads),
+        cmocka_unit_test(moving_changes_only_what_knows_places),
     };
     int failed = 0;
     ch_recipe *recipe = recipe_of("seed", "0", NULL);

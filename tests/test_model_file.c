@@ -355,7 +355,7 @@ static void configs_that_name_the_unknown(void **state) {
     check_config("\"d_model\":8", "\"d_model\":8,\"rotary\":true", "'rotary'", "does not know");
     check_config("\"norm\":\"layernorm\"", "\"norm\":\"batchnorm\"", "unknown norm 'batchnorm'", "have layernorm");
     check_config("\"ffn\":\"relu\"", "\"ffn\":\"maxout\"", "unknown ffn 'maxout'", "have relu");
-    check_config("\"position\":\"sinusoidal\"", "\"position\":\"rope\"", "unknown position 'rope'", "sinusoidal");
+    check_config("\"position\":\"sinusoidal\"", "\"position\":\"sundial\"", "unknown position 'sundial'", "sinusoidal");
     check_config("\"norm_placement\":\"post\"", "\"norm_placement\":\"between\"", "unknown norm_placement 'between'",
                  "have post, pre");
     check_config("encoder-decoder", "hour-glass", "unknown architecture 'hour-glass'", "decoder-only");

@@ -6,10 +6,10 @@
 #include "models.h"
 
 #include "base/memory.h"
+#include "nn/attention.h"
+#include "nn/bias.h"
 #include "nn/ffn.h"
 #include "nn/init.h"
-#include "nn/norm.h"
-#include "nn/position.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,8 +76,8 @@ static const char *golden_name(char name[2 * PARAM_NAME], const char *kind, cons
     return name;
 }
 
-/* The file's values for what is trained, and memory for a pass. */
-static void part_load(struct part *part, size_t skip) {
+/* The file's values for what is trained, those of x and dy (count), and memory for a pass. */
+static void part_load(struct part *part, size_t skip, size_t count) {
     assert_int_equal(params_commit(&part->params, NULL), CH_OK);
     assert_int_equal(params_allocate(&part->params, NULL), CH_OK);
     for (int i = 0; i < part->params.count; i++) {
@@ -93,8 +93,8 @@ static void part_load(struct part *part, size_t skip) {
                                .grad = params_new_block(&part->params),
                                .arena = &part->arena,
                                .dropout = DROPOUT_OFF};
-    part->x = numbers(part, "x", ROWS * WIDTH);
-    part->dy = numbers(part, "dy", ROWS * WIDTH);
+    part->x = numbers(part, "x", count);
+    part->dy = numbers(part, "dy", count);
 }
 
 static void part_end(struct part *part, size_t skip) {
@@ -115,18 +115,23 @@ static void part_end(struct part *part, size_t skip) {
 
 /* ---- the families ---- */
 
+static void check_norm(const char *family, size_t i, bool biased) {
+    struct part part;
+    struct norm norm;
+    struct norm_saved saved;
+    part_start(&part, family, norm_row(i));
+    norm_declare(&norm, (const struct norm_variant *)norm_row(i), &part.params, "", WIDTH, biased, NULL);
+    part_load(&part, 0, ROWS * WIDTH);
+    compare(&part, "y", norm_forward(&part.pass, &norm, part.x, ROWS, &saved), ROWS * WIDTH);
+    compare(&part, "dx", norm_backward(&part.pass, &norm, part.dy, ROWS, &saved), ROWS * WIDTH);
+    part_end(&part, 0);
+}
+
 static void norms(void **state) {
     (void)state;
     for (size_t i = 0; norm_row(i); i++) {
-        struct part part;
-        struct norm norm;
-        struct norm_saved saved;
-        part_start(&part, "norm", norm_row(i));
-        norm_declare(&norm, (const struct norm_variant *)norm_row(i), &part.params, "", WIDTH, NULL);
-        part_load(&part, 0);
-        compare(&part, "y", norm_forward(&part.pass, &norm, part.x, ROWS, &saved), ROWS * WIDTH);
-        compare(&part, "dx", norm_backward(&part.pass, &norm, part.dy, ROWS, &saved), ROWS * WIDTH);
-        part_end(&part, 0);
+        check_norm("norm", i, true);
+        check_norm("norm_without_bias", i, false);
     }
 }
 
@@ -138,13 +143,19 @@ static void feed_forwards(void **state) {
         struct ffn ffn;
         struct ffn_saved saved;
         part_start(&part, "ffn", ffn_row(i));
-        ffn_declare(&ffn, variant, &part.params, "", WIDTH, HIDDEN, NULL);
-        part_load(&part, 0);
+        ffn_declare(&ffn, variant, &part.params, "", WIDTH, HIDDEN, true, NULL);
+        part_load(&part, 0, ROWS * WIDTH);
         compare(&part, "y", variant->forward(&part.pass, &ffn, part.x, &batch.view, &saved), ROWS * WIDTH);
         compare(&part, "dx", variant->backward(&part.pass, &ffn, part.dy, ROWS, &saved), ROWS * WIDTH);
         part_end(&part, 0);
     }
 }
+
+/* Rotary tables are those of heads of six numbers. */
+static const struct position_sizes sizes = {.width = WIDTH,
+                                            .max_positions = POSITIONS,
+                                            .d_head = 6,
+                                            .rope = {.base = 100, .factor = 1, .scaling = &rope_scaling_none}};
 
 /* Rows pass through, so dx is dy. */
 static void positions(void **state) {
@@ -155,18 +166,140 @@ static void positions(void **state) {
         struct part part;
         struct position position;
         part_start(&part, "position", position_row(i));
-        position_declare(&position, variant, &part.params, WIDTH, POSITIONS, NULL);
-        part_load(&part, skip);
-        if (variant->fill) variant->fill(&position, &part.params);
-        variant->forward(&part.pass, &position, part.x, &batch.view);
+        position_declare(&position, variant, &part.params, &sizes, NULL);
+        part_load(&part, skip, ROWS * WIDTH);
+        position_fill(&position, &part.params);
+        position_forward(&part.pass, &position, part.x, &batch.view);
         compare(&part, "y", part.x, ROWS * WIDTH);
-        if (variant->backward) variant->backward(&part.pass, &position, part.dy, &batch.view);
+        position_backward(&part.pass, &position, part.dy, &batch.view);
         compare(&part, "dx", part.dy, ROWS * WIDTH);
         part_end(&part, skip);
     }
 }
 
+/* ---- attention: with every row of family position, then with what else it may be told ---- */
+
+enum { ATTENTION_WIDTH = 8, HEADS = 2, KV_HEADS = 1, D_HEAD = 6, SHORT_TABLE = 12, QUERIES = 26, KEYS = 29 };
+static const int query_lengths[SEQUENCES] = {21, 1, 4}, key_lengths[SEQUENCES] = {3, 24, 2};
+
+enum attention_kind { CAUSAL, BOTH_WAYS, CROSS, KINDS };
+static const char *const kind_name[KINDS] = {"causal", "both", "cross"};
+
+/* One row of either; the rest of the parts is the test's. */
+struct attention_case {
+    const char *name;
+    struct rope_settings rope;
+    struct attention_parts parts;
+};
+
+static const struct rope_settings plain_rope = {.base = 100, .factor = 1, .scaling = &rope_scaling_none};
+
+struct attention_test {
+    struct batch_buffer query, key;
+    struct attention_shape shape;
+    struct position position;
+    struct attention attention;
+    struct attention_saved saved;
+};
+
+static void declare_attention(struct attention_test *t, struct part *part, const struct attention_case *c,
+                              const struct position_variant *variant, enum attention_kind kind) {
+    struct position_sizes short_table = {
+        .width = ATTENTION_WIDTH, .max_positions = SHORT_TABLE, .d_head = D_HEAD, .rope = c->rope};
+    struct attention_parts parts = c->parts;
+    parts.width = ATTENTION_WIDTH;
+    parts.shape = &t->shape;
+    parts.causal = kind == CAUSAL;
+    parts.cross = kind == CROSS;
+    parts.position = &t->position;
+    parts.bias_table = -1;
+    position_declare(&t->position, variant, &part->params, &short_table, NULL);
+    if (!parts.cross)
+        position_declare_bias(&t->position, POSITION_OF_STACK, &part->params, "att", HEADS, &parts.bias_table, NULL);
+    attention_declare(&t->attention, &part->params, "att", &parts, NULL);
+}
+
+static void check_attention(const struct attention_core *core, const struct attention_case *c,
+                            const struct position_variant *variant, enum attention_kind kind) {
+    struct part part = {0};
+    struct attention_test t = {.query = packed_batch(query_lengths, SEQUENCES, 0, 0),
+                               .key = packed_batch(key_lengths, SEQUENCES, 0, 0)};
+    const size_t skip = strlen("att."); /* or "pos." */
+    real *memory = NULL, *dmemory = NULL;
+    snprintf(part.prefix, sizeof part.prefix, "attention.%s.%s.", c->name, kind_name[kind]);
+    assert_true(attention_shape_uniform(&t.shape, HEADS, KV_HEADS, D_HEAD));
+    declare_attention(&t, &part, c, variant, kind);
+    part_load(&part, skip, QUERIES * ATTENTION_WIDTH);
+    position_fill(&t.position, &part.params);
+    part.pass.core = core;
+    if (kind == CROSS) memory = numbers(&part, "memory", KEYS * ATTENTION_WIDTH);
+    const real *y = attention_forward(&part.pass, &t.attention, part.x, &t.query.view, memory,
+                                      memory ? &t.key.view : NULL, NULL, &t.saved);
+    compare(&part, "y", y, QUERIES * ATTENTION_WIDTH);
+    const real *dx = attention_backward(&part.pass, &t.attention, part.dy, &dmemory, &t.saved);
+    compare(&part, "dx", dx, QUERIES * ATTENTION_WIDTH);
+    if (memory) compare(&part, "dmemory", dmemory, KEYS * ATTENTION_WIDTH);
+    part_end(&part, skip);
+    free(memory);
+    attention_shape_free(&t.shape);
+    batch_buffer_free(&t.query);
+    batch_buffer_free(&t.key);
+}
+
+/* Both cores; each tensor of the file counts once. */
+static void check_attention_cases(const struct attention_case *c, const struct position_variant *variant) {
+    for (enum attention_kind kind = CAUSAL; kind < KINDS; kind++) {
+        size_t before = used;
+        check_attention(&attention_explicit, c, variant, kind);
+        size_t after = used;
+        check_attention(&attention_fused, c, variant, kind);
+        assert_int_equal(used - after, after - before);
+        used = after;
+    }
+}
+
+static void attentions_with_positions(void **state) {
+    (void)state;
+    for (size_t i = 0; position_row(i); i++) {
+        const struct position_variant *variant = (const struct position_variant *)position_row(i);
+        struct attention_case c = {variant->variant.name, plain_rope, {.biased = true}};
+        if (variant->bias || variant->rotate || variant == &position_none) check_attention_cases(&c, variant);
+    }
+}
+
+static void attentions_with_settings(void **state) {
+    (void)state;
+    static const struct attention_case plain[] = {
+        {"no-biases", plain_rope, {.biased = false}},
+        {"window", plain_rope, {.biased = true, .window = 3}},
+        {"soft-cap", plain_rope, {.biased = true, .soft_cap = 0.5}},
+        {"qk-layernorm", plain_rope, {.biased = true, .head_norm = &norm_layernorm, .norm_biased = true}},
+        {"qk-rmsnorm", plain_rope, {.head_norm = &norm_rmsnorm}},
+    };
+    static const struct attention_case turned[] = {
+        {"rope-linear", {100, 3, &rope_scaling_linear}, {.biased = true}},
+        {"rope-ntk", {100, 3, &rope_scaling_ntk}, {.biased = true}},
+        {"rope-all", {100, 3, &rope_scaling_ntk}, {.window = 5, .soft_cap = 2, .head_norm = &norm_layernorm}},
+    };
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) check_attention_cases(&plain[i], &position_none);
+    for (size_t i = 0; i < sizeof turned / sizeof *turned; i++) check_attention_cases(&turned[i], &position_rope);
+}
+
 /* ---- initialisations ---- */
+
+/* What may stand behind W_o: norms of heads of two numbers, one without a bias, and biases by distance. */
+static void declare_end_of_attention(struct params *params, const char *name) {
+    static const char *const norms[] = {"q_norm", "k_norm"};
+    struct position position = {.variant = &position_relative_bias_per_layer};
+    for (int i = 0; i < 2; i++) {
+        char full[2 * PARAM_NAME];
+        struct norm norm;
+        snprintf(full, sizeof full, "%s.%s", name, norms[i]);
+        norm_declare(&norm, &norm_layernorm, params, full, 2, i == 0, NULL);
+    }
+    int table;
+    position_declare_bias(&position, POSITION_OF_ATTENTION, params, name, 2, &table, NULL);
+}
 
 static void declare_layer(struct params *params, const char *stack, int hidden) {
     char name[PARAM_NAME];
@@ -174,11 +307,12 @@ static void declare_layer(struct params *params, const char *stack, int hidden) 
     struct ffn ffn;
     struct norm norm;
     snprintf(name, sizeof name, "%s.0.attn", stack);
-    linear_declare_residual(&output, params, name, "W_o", 3, 3, true, NULL);
+    linear_declare_residual(&output, params, name, "W_o", 3, 3, false, NULL);
+    declare_end_of_attention(params, name);
     snprintf(name, sizeof name, "%s.0.ff", stack);
-    ffn_declare(&ffn, &ffn_relu, params, name, 3, hidden, NULL);
+    ffn_declare(&ffn, &ffn_relu, params, name, 3, hidden, true, NULL);
     snprintf(name, sizeof name, "%s.0.n1", stack);
-    norm_declare(&norm, &norm_layernorm, params, name, 3, NULL);
+    norm_declare(&norm, &norm_layernorm, params, name, 3, true, NULL);
 }
 
 /* As Drawn in parts_golden.py: embeddings of fewer than 16 numbers and of more, and two stacks of two branches. */
@@ -342,6 +476,8 @@ int main(void) {
         cmocka_unit_test(norms),
         cmocka_unit_test(feed_forwards),
         cmocka_unit_test(positions),
+        cmocka_unit_test(attentions_with_positions),
+        cmocka_unit_test(attentions_with_settings),
         cmocka_unit_test(drawn_as_by_torch),
         cmocka_unit_test(nothing_was_left_out),
         cmocka_unit_test(drawn_as_meant),

@@ -68,6 +68,10 @@ static const struct {
     {"layers", "1", "10000", "0", "10001"},
     {"dropout", "0", "0.999999", "-0.000001", "1"},
     {"max-positions", "2", "10000000", "1", "10000001"},
+    {"rope-base", "1", "999999999", "0.9", "1000000000"},
+    {"rope-factor", "1", "999999", "0.999", "1000000"},
+    {"window", "0", "10000000", "-1", "10000001"},
+    {"soft-cap", "0", "999999", "-0.1", "1000000"},
     {"batch-size", "1", "1000000", "0", "1000001"},
     {"steps", "1", "1000000000000", "0", "1000000000001"},
     {"lr", "0", "1e6", "-1e-9", "1000001"},
@@ -321,6 +325,17 @@ static void options_must_fit_each_other(void **state) {
     check_together(recipe_of("heads", "4096", "d-head", "1000000", NULL), "d-head: expected heads times d-head",
                    "4096 times 1000000");
     check_together(recipe_of("d-model", "9", "heads", "3", NULL), "even number, found 9", "sinusoidal");
+    check_together(recipe_of("position", "rope", "d-model", "12", "heads", "4", NULL), "d-head", "found 3");
+    check_together(recipe_of("position", "rope-interleaved", "d-head", "5", NULL), "d-head", "even number, found 5");
+    check_together(recipe_of("rope-base", "500", NULL), "rope-base", "position rope or rope-interleaved, found sinus");
+    check_together(recipe_of("position", "alibi", "rope-scaling", "ntk", NULL), "rope-scaling", "found alibi");
+    check_together(recipe_of("position", "none", "rope-factor", "2", NULL), "rope-factor", "found none");
+    check_together(recipe_of("position", "rope", "rope-factor", "2", NULL),
+                   "rope-factor: expected 1 without rope-scaling", "found 2");
+    check_together(recipe_of("position", "rope", "rope-scaling", "ntk", NULL), "rope-scaling ntk changes nothing",
+                   "rope-factor above 1");
+    check_together(recipe_of("soft-cap", "0.0001", NULL), "soft-cap: expected 0, for none, or at least 0.001",
+                   "found 0.0001");
     check_together(recipe_of("min-len", "6", "max-len", "5", NULL), "min-len 6", "max-len 5");
     check_together(recipe_of("max-len", "10", "max-positions", "10", NULL), "11 positions", "max-positions is 10");
     check_together(recipe_of("arch", "decoder-only", "max-positions", "64", "tie", "all", NULL), "tie all: one stack",
@@ -330,8 +345,12 @@ static void options_must_fit_each_other(void **state) {
                    "0.01, found 0.02");
     check_together(recipe_of("min-lr", "0.0001", NULL), "min-lr: schedule warmup does not fall",
                    "found 0.0001; cosine");
+    check_together(recipe_of("max-len", "10", "max-positions", "10", "position", "learned", NULL), "11 positions",
+                   "max-positions is 10");
     ch_recipe *fits = recipe_of("max-len", "10", "max-positions", "11", NULL);
     ch_error error;
+    check_ok(ch_recipe_check(fits, &error), &error);
+    set_options(fits, "position=rope max-len=30"); /* positions that can extend */
     check_ok(ch_recipe_check(fits, &error), &error);
     ch_recipe_free(fits);
 }

@@ -11,19 +11,13 @@ import torch.nn.functional as F
 
 import lesson
 import safetensors_io
+from attention_layer import BUCKETS, Attention, LayerNormWithoutBias, RMSNorm, rope_table
 
 D, HIDDEN, POSITIONS = 18, 21, 9  # widths that no vector divides
 LENGTHS = (4, 1, 3)
+HEADS = dict(width=8, heads=2, kv_heads=1, d_head=6)  # of attentions, over longer sequences
+QUERIES, KEYS, SHORT_TABLE = (21, 1, 4), (3, 24, 2), 12
 SEED = 3
-
-
-class RMSNorm(nn.Module):
-    def __init__(self, width, eps=1e-5):
-        super().__init__()
-        self.weight, self.eps = nn.Parameter(torch.ones(width)), eps
-
-    def forward(self, x):
-        return x / torch.sqrt(x.square().mean(-1, keepdim=True) + self.eps) * self.weight
 
 
 class TwoLayers(nn.Module):
@@ -66,7 +60,15 @@ class NoPosition(nn.Module):
         return x.clone()
 
 
+class RotaryTable(NoPosition):
+    """Nothing happens to embedded rows; attention turns queries and keys by what stands in the table."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rope", rope_table(POSITIONS, HEADS["d_head"]))
+
+
 NORMS = {"layernorm": lambda: nn.LayerNorm(D), "rmsnorm": lambda: RMSNorm(D)}
+NORMS_WITHOUT_BIAS = {"layernorm": lambda: LayerNormWithoutBias(D), "rmsnorm": lambda: RMSNorm(D)}
 FEED_FORWARDS = {
     "relu": lambda: TwoLayers(nn.ReLU()),
     "gelu": lambda: TwoLayers(nn.GELU()),
@@ -74,7 +76,23 @@ FEED_FORWARDS = {
     "swiglu": lambda: Gated(F.silu),
     "geglu": lambda: Gated(F.gelu),
 }
-POSITION_KINDS = {"sinusoidal": Sinusoidal, "learned": Learned, "none": NoPosition}
+POSITION_KINDS = {"sinusoidal": Sinusoidal, "learned": Learned, "none": NoPosition, "rope": RotaryTable,
+                  "rope-interleaved": RotaryTable, "alibi": NoPosition, "relative-bias": NoPosition,
+                  "relative-bias-per-layer": NoPosition}
+NTK = {"scaling": "ntk", "factor": 3.0}
+ATTENTIONS = {  # positions that attention knows, then what else it may be told
+    **{name: {"position": name} for name in ("rope", "rope-interleaved", "alibi", "relative-bias",
+                                             "relative-bias-per-layer", "none")},
+    "no-biases": {"biased": False},
+    "window": {"window": 3},
+    "soft-cap": {"soft_cap": 0.5},
+    "qk-layernorm": {"norm": nn.LayerNorm},
+    "qk-rmsnorm": {"norm": RMSNorm, "biased": False},
+    "rope-linear": {"position": "rope", "rope": {"scaling": "linear", "factor": 3.0}},
+    "rope-ntk": {"position": "rope", "rope": NTK},
+    "rope-all": {"position": "rope", "rope": NTK, "window": 5, "soft_cap": 2.0, "norm": LayerNormWithoutBias,
+                 "biased": False},
+}
 
 
 def xavier(name, parameter):
@@ -90,17 +108,19 @@ def normal(name, parameter):
 INITS = {"xavier": (xavier, False), "normal": (normal, True)}  # how a matrix is drawn, whether biases become 0
 
 
-class Attention(nn.Module):
-    """The last of an attention's parameters, the matrix that ends its branch, stands for them all."""
+class LastOfAttention(nn.Module):
+    """The last of an attention's matrices, which ends its branch, stands for them all; then norms of heads."""
     def __init__(self, width):
         super().__init__()
-        self.W_o = nn.Linear(width, width)
+        self.W_o = nn.Linear(width, width, bias=False)
+        self.q_norm, self.k_norm = nn.LayerNorm(2), LayerNormWithoutBias(2)
+        self.rel_bias = nn.Embedding(BUCKETS, 2)
 
 
 class Layer(nn.Module):
     def __init__(self, width, hidden):
         super().__init__()
-        self.attn = Attention(width)
+        self.attn = LastOfAttention(width)
         self.ff = nn.Module()
         self.ff.net = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Dropout(0.0), nn.Linear(hidden, width))
         self.n1 = nn.LayerNorm(width)
@@ -116,27 +136,44 @@ class Drawn(nn.Module):
         self.generator = nn.Linear(3, 4)
 
 
-def record(result, case, module, generator, *inputs):
-    x = torch.randn(sum(LENGTHS), D, generator=generator)
-    x[0, :] *= 3  # activations far out
-    x.requires_grad_()
+def fill(module, generator):
     for parameter in module.parameters():
         scale = 1.0 if parameter.dim() == 1 else parameter.size(1) ** -0.5
         parameter.data = scale * torch.randn(parameter.shape, generator=generator)
+
+
+def record(result, case, module, generator, *inputs, rows=(sum(LENGTHS), D), dtype=torch.float, first=3):
+    x = torch.randn(*rows, generator=generator)
+    x[0, :] *= first  # activations far out
+    fill(module, generator)
+    module, x = module.to(dtype), x.to(dtype).requires_grad_()
     y = module(x, *inputs)
-    dy = torch.randn(y.shape, generator=generator)
+    dy = torch.randn(y.shape, generator=generator).to(dtype)
     y.backward(dy)
     result.update({f"{case}.x": x, f"{case}.y": y, f"{case}.dy": dy, f"{case}.dx": x.grad})
     result.update({f"{case}.param.{name}": value for name, value in module.state_dict().items()})
     result.update({f"{case}.grad.{name}": parameter.grad for name, parameter in module.named_parameters()})
 
 
-def record_init(result, case, fill, no_biases):
+def record_attention(result, name, kind, settings, generator):
+    """In double, since sums over many rows and keys are compared; the file holds what float keeps of it. With rotary
+    positions a model has a table, which ends before these sequences do."""
+    case, rows = f"attention.{name}.{kind}", (sum(QUERIES), HEADS["width"])
+    module = Attention(kind, **HEADS, **settings)
+    if settings.get("position", "").startswith("rope"):
+        module.register_buffer("rope", rope_table(SHORT_TABLE, HEADS["d_head"], **settings.get("rope", {})))
+    memory = torch.randn(sum(KEYS), HEADS["width"], generator=generator).double().requires_grad_(kind == "cross")
+    record(result, case, module, generator, QUERIES, memory, KEYS, rows=rows, dtype=torch.double, first=1)
+    if kind == "cross":
+        result.update({f"{case}.memory": memory, f"{case}.dmemory": memory.grad})
+
+
+def record_init(result, case, draw, no_biases):
     torch.manual_seed(SEED)
     model = Drawn()
     for name, parameter in model.named_parameters():
         if parameter.dim() > 1:
-            fill(name, parameter)
+            draw(name, parameter)
         elif no_biases and name.endswith(".bias"):
             nn.init.zeros_(parameter)
     result.update({f"{case}.param.{name}": value for name, value in model.state_dict().items()})
@@ -152,6 +189,11 @@ def write(path):
         record(result, f"ffn.{name}", make(), generator)
     for name, make in POSITION_KINDS.items():
         record(result, f"position.{name}", make(), generator, position)
-    for name, (fill, no_biases) in INITS.items():
-        record_init(result, f"init.{name}", fill, no_biases)
-    safetensors_io.save(path, {name: tensor.detach().clone().contiguous() for name, tensor in result.items()}, {})
+    for name, make in NORMS_WITHOUT_BIAS.items():
+        record(result, f"norm_without_bias.{name}", make(), generator)
+    for name, settings in ATTENTIONS.items():
+        for kind in ("causal", "both", "cross"):
+            record_attention(result, name, kind, settings, generator)
+    for name, (draw, no_biases) in INITS.items():
+        record_init(result, f"init.{name}", draw, no_biases)
+    safetensors_io.save(path, {name: tensor.detach().float().contiguous() for name, tensor in result.items()}, {})

@@ -38,29 +38,32 @@ static void release(struct ch_figure *figure) {
 
 static ch_status make_table(const ch_recipe *recipe, struct params *params, const struct param **row, ch_error *error) {
     struct position position;
-    int width = (int)recipe->d_model, count = (int)recipe->max_positions;
-    ch_status status = position_declare(&position, recipe->position, params, width, count, error);
+    struct position_sizes sizes = {.width = (int)recipe->d_model,
+                                   .max_positions = (int)recipe->max_positions,
+                                   .d_head = recipe_d_head(recipe),
+                                   .rope = recipe->rope};
+    ch_status status = position_declare(&position, recipe->position, params, &sizes, error);
     if (status == CH_OK) status = params_commit(params, error);
     if (status == CH_OK) /* the table, the map and the lines */
         status = memory_check("a figure of these positions needs", mem_times(params->block, 3 * sizeof(double)), error);
     if (status == CH_OK) status = params_allocate(params, error);
     if (status != CH_OK) return status;
-    recipe->position->fill(&position, params);
+    position_fill(&position, params);
     *row = &params->row[position.table];
     return CH_OK;
 }
 
-/* Even dimensions, which are sines, spread over the width with each slower than the last. */
-static int dimension_of(int line, int width) {
+/* Even dimensions spread over the first `span`, each slower than the last: sines, or the cosines of rotary tables. */
+static int dimension_of(int line, int span) {
     static const double share[LINES] = {0, 0.125, 0.25, 0.5};
-    return (int)(share[line] * width) / 2 * 2;
+    return (int)(share[line] * span) / 2 * 2;
 }
 
-static void fill_lines(struct positions_figure *f, const real *table, int count, int positions, int width) {
+static void fill_lines(struct positions_figure *f, const real *table, int count, int positions, int width, int span) {
     int lines = 0;
     for (int i = 0; i < LINES; i++) {
-        int dimension = dimension_of(i, width);
-        if (i > 0 && dimension == dimension_of(i - 1, width)) continue; /* a narrow table has fewer */
+        int dimension = dimension_of(i, span);
+        if (i > 0 && dimension == dimension_of(i - 1, span)) continue; /* a narrow table has fewer */
         double *y = f->y + (size_t)lines * (size_t)count;
         for (int p = 0; p < count; p++) y[p] = (double)table[(size_t)p * (size_t)width + (size_t)dimension];
         snprintf(f->name[lines], NAME, "dimension %d", dimension);
@@ -77,7 +80,8 @@ static ch_status fill(struct positions_figure *f, const ch_recipe *recipe, ch_er
     const struct param *row;
     ch_status status = make_table(recipe, &f->params, &row, error);
     if (status != CH_OK) return status;
-    int width = (int)recipe->d_model, count = (int)recipe->max_positions;
+    bool rotary = recipe->position->rotary;
+    int width = (int)row->shape[row->rank - 1], count = (int)recipe->max_positions;
     int line = count < LINE_POINTS ? count : LINE_POINTS;
     const real *table = f->params.value + row->offset;
     f->value = mem_new(row->count, sizeof *f->value);
@@ -88,13 +92,13 @@ static ch_status fill(struct positions_figure *f, const ch_recipe *recipe, ch_er
     f->map = (struct heatmap){.rows = count, .cols = width, .value = f->value};
     f->grid = (struct heatmap_grid){.count = 1,
                                     .map = &f->map,
-                                    .x_axis = "dimension",
+                                    .x_axis = rotary ? "dimension: cosines, then sines" : "dimension",
                                     .y_axis = "position",
                                     .bar = {-1, 1, false},
                                     .colours = COLOUR_DIVERGING,
                                     .aspect = 1,
                                     .sampled = true};
-    fill_lines(f, table, line, count, width);
+    fill_lines(f, table, line, count, width, rotary ? width / 2 : width);
     snprintf(f->title, sizeof f->title, "%s positions: %d of width %d", recipe->position->variant.name, count, width);
     f->title[0] = (char)(f->title[0] - 'a' + 'A');
     return CH_OK;
@@ -106,7 +110,7 @@ ch_status ch_figure_positions(const ch_recipe *recipe, ch_figure **out, ch_error
     if (!recipe->position->fill)
         return fail(error, CH_USAGE, "position %s has no table that is fixed before training, which this figure shows",
                     recipe->position->variant.name);
-    ch_status status = recipe_check_width(recipe, error);
+    ch_status status = recipe_check_positions(recipe, error);
     if (status != CH_OK) return status;
     struct positions_figure *f = mem_new(1, sizeof *f);
     if (!f) return fail_memory(error, "a figure");

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_PARTS = 8, MOST_MEMORIES = 12, ARITHMETIC = 96, PART_NAME = 40 };
+enum { MOST_PARTS = 9, MOST_MEMORIES = 12, ARITHMETIC = 192, PART_NAME = 40 };
 
 struct ch_summary {
     ch_summary_part part[MOST_PARTS];
@@ -54,38 +54,42 @@ static void write_sum(char out[ARITHMETIC], const struct params *params, const c
     }
 }
 
-/* Whether every attention has as many parameters as the first, so that layers can be counted by one. */
+/* Whether every attention has the sizes of the first, so that layers can be counted by one. */
 static bool are_alike(const struct config *config) {
     const struct attention_shape *first = &config->shape[0];
     for (int i = 1; i < config_attentions(config); i++) {
         const struct attention_shape *shape = &config->shape[i];
         if (shape->heads * shape->d_head != first->heads * first->d_head ||
-            shape->kv_heads * shape->d_head != first->kv_heads * first->d_head)
+            shape->kv_heads * shape->d_head != first->kv_heads * first->d_head ||
+            (config->qk_norm && shape->d_head != first->d_head))
             return false;
     }
     return true;
 }
 
-/* What is in a stack's name: "enc.0.attn." of the first layer's self-attention, and how many attentions a layer has. */
+/* How the names of a stack's parameters start: of all, of relative positions that its layers share, and of the parts of
+ * its first layer. */
 struct stack_parts {
-    const char *name, *prefix, *first_attention, *first_ffn;
-    int attentions;
+    const char *name, *all, *shared, *self, *cross, *ffn; /* cross: NULL where there is none */
 };
 
 static void add_layers(struct ch_summary *s, const struct ch_model *model, const struct stack_parts *stack,
                        bool alike) {
     const struct params *params = &model->params;
     int layers = model->config.layers;
-    char part[PART_NAME];
-    int64_t all = count_of(params, stack->prefix, ""), attention = count_of(params, stack->first_attention, "");
-    int64_t ffn = count_of(params, stack->first_ffn, ""), rest = all / layers - stack->attentions * attention - ffn;
+    char part[PART_NAME], attentions[ARITHMETIC];
+    int64_t all = count_of(params, stack->all, "") - count_of(params, stack->shared, "");
+    int64_t self = count_of(params, stack->self, ""), cross = stack->cross ? count_of(params, stack->cross, "") : 0;
+    int64_t ffn = count_of(params, stack->ffn, ""), norms = all / layers - self - cross - ffn;
     snprintf(part, sizeof part, "%s layers (x%d)", stack->name, layers);
-    if (alike && stack->attentions == 1)
-        add_part(s, part, true, all, "%d x (%lld + %lld + %lld)", layers, (long long)attention, (long long)ffn,
-                 (long long)rest);
-    else if (alike)
-        add_part(s, part, true, all, "%d x (%d x %lld + %lld + %lld)", layers, stack->attentions, (long long)attention,
-                 (long long)ffn, (long long)rest);
+    if (cross == self)
+        snprintf(attentions, sizeof attentions, "2 x %lld", (long long)self);
+    else if (cross)
+        snprintf(attentions, sizeof attentions, "%lld + %lld", (long long)self, (long long)cross);
+    else
+        snprintf(attentions, sizeof attentions, "%lld", (long long)self);
+    if (alike)
+        add_part(s, part, true, all, "%d x (%s + %lld + %lld)", layers, attentions, (long long)ffn, (long long)norms);
     else
         add_part(s, part, true, all, "sum over layers");
     s->layers += all;
@@ -105,39 +109,47 @@ static void add_embeddings(struct ch_summary *s, const struct ch_model *model) {
 }
 
 /* An attention and a feed-forward of the first layer, which the rows of the layers count by. */
-static void add_blocks(struct ch_summary *s, const struct ch_model *model, const struct stack_parts *stack,
+static void add_blocks(struct ch_summary *s, const struct ch_model *model, const struct stack_parts *stack, bool other,
                        bool alike) {
     const struct params *params = &model->params;
     long long d = model->config.d_model;
     char sum[ARITHMETIC];
-    int64_t attention = count_of(params, stack->first_attention, "");
-    write_sum(sum, params, stack->first_attention);
+    int64_t attention = count_of(params, stack->self, "");
+    write_sum(sum, params, stack->self);
     if (alike && attention == 4 * (d * d + d))
         add_part(s, "Attention block (each)", false, attention, "4 x (%lld x %lld + %lld)", d, d, d);
     else if (alike)
-        add_part(s, "Attention block (each)", false, attention, "%s", sum);
-    write_sum(sum, params, stack->first_ffn);
-    add_part(s, "Feed-forward block (each)", false, count_of(params, stack->first_ffn, ""), "%s", sum);
+        add_part(s, other ? "Attention block (self)" : "Attention block (each)", false, attention, "%s", sum);
+    write_sum(sum, params, stack->ffn);
+    add_part(s, "Feed-forward block (each)", false, count_of(params, stack->ffn, ""), "%s", sum);
+}
+
+/* One row for what both stacks may have. */
+static void add_pair(struct ch_summary *s, const char *both, const char *one, int64_t first, int64_t second) {
+    if (first && second)
+        add_part(s, both, true, first + second, "%lld + %lld", (long long)first, (long long)second);
+    else if (first + second)
+        add_part(s, one, true, first + second, "%lld", (long long)(first + second));
 }
 
 static void add_parts(struct ch_summary *s, const struct ch_model *model) {
-    static const struct stack_parts encoder = {"Encoder", "enc.", "enc.0.attn.", "enc.0.ff.", 1},
-                                    decoder = {"Decoder", "dec.", "dec.0.self_attn.", "dec.0.ff.", 2},
-                                    causal = {"Decoder", "dec.", "dec.0.attn.", "dec.0.ff.", 1};
+    static const struct stack_parts encoder = {"Encoder", "enc.", "enc.rel_bias.", "enc.0.attn.", NULL, "enc.0.ff."},
+                                    decoder = {"Decoder",           "dec.",     "dec.rel_bias.", "dec.0.self_attn.",
+                                               "dec.0.cross_attn.", "dec.0.ff."},
+                                    causal = {"Decoder", "dec.", "dec.rel_bias.", "dec.0.attn.", NULL, "dec.0.ff."};
     const struct params *params = &model->params;
     const struct arch *arch = model->net.arch;
-    bool alike = are_alike(&model->config);
+    bool alike = are_alike(&model->config), both = arch->encoder && arch->decoder;
+    bool other = both && count_of(params, decoder.self, "") != count_of(params, decoder.cross, "");
     char sum[ARITHMETIC], output[PARAM_NAME];
     add_embeddings(s, model);
-    add_blocks(s, model, arch->encoder ? &encoder : &causal, alike);
+    add_pair(s, "Relative positions", "Relative positions", count_of(params, encoder.shared, ""),
+             count_of(params, causal.shared, ""));
+    add_blocks(s, model, arch->encoder ? &encoder : &causal, other, alike);
     if (arch->encoder) add_layers(s, model, &encoder, alike);
-    if (arch->decoder) add_layers(s, model, arch->encoder ? &decoder : &causal, alike);
-    int64_t encoder_norm = count_of(params, "enc_norm.", ""), decoder_norm = count_of(params, "dec_norm.", "");
-    if (encoder_norm && decoder_norm)
-        add_part(s, "Norms behind the stacks", true, encoder_norm + decoder_norm, "2 x %lld", (long long)encoder_norm);
-    else if (encoder_norm + decoder_norm)
-        add_part(s, "Norm behind the stack", true, encoder_norm + decoder_norm, "%lld",
-                 (long long)(encoder_norm + decoder_norm));
+    if (arch->decoder) add_layers(s, model, both ? &decoder : &causal, alike);
+    add_pair(s, "Norms behind the stacks", "Norm behind the stack", count_of(params, "enc_norm.", ""),
+             count_of(params, "dec_norm.", ""));
     snprintf(output, sizeof output, "%s.", model->net.head->parameter);
     write_sum(sum, params, output);
     const char *name = model->config.tie->output ? "Output projection (tied)" : "Output projection";

@@ -74,7 +74,8 @@ struct band {
 static struct band band_of(const struct check *check, const struct measure *m) {
     const struct init *init = check->recipe->init;
     int width = check->model->config.d_model, vocab = ch_vocab_size(&check->model->vocab);
-    double of_matrix = init->matrix_variance(vocab, width), variance = width * of_matrix + init->bias_variance(width);
+    double bias = check->model->config.bias->others ? init->bias_variance(width) : 0;
+    double of_matrix = init->matrix_variance(vocab, width), variance = width * of_matrix + bias;
     struct band band = {.uniform = log(vocab), .sigma = sqrt(variance)};
     double labels = 4 * band.sigma * m->spread, few = log(1 + 4 * sqrt((exp(variance) - 1) / vocab));
     band.low = fmax(band.uniform - labels, 0); /* no loss is below */

@@ -123,7 +123,15 @@ static void expect_map(struct forecast *f, const char *layer, const char *name, 
 }
 
 /* Feed-forwards that show more than what their activation gives: the two products before it. */
-static const char *const gated[] = {"swiglu", "geglu"};
+static const char *const gated[] = {"swiglu", "geglu", NULL};
+/* Positions that turn queries and keys. */
+static const char *const rotary[] = {"rope", "rope-interleaved", NULL};
+
+static bool is_one_of(const char *const *names, const char *name) {
+    for (; *names; names++)
+        if (strcmp(*names, name) == 0) return true;
+    return false;
+}
 
 /* The sublayers of a block, in the order of computation; each has a norm. */
 enum kind { ATTENTION, FEED_FORWARD };
@@ -174,18 +182,24 @@ static const struct half causal = {
 static void expect_attention(struct forecast *f, const char *layer, const struct sublayer *sublayer, enum side side,
                              int number) {
     const struct attention_shape *shape = config_shape(f->config, sublayer->which, number);
+    const enum side keys = sublayer->keys;
+    bool normed = f->config->qk_norm;
+    bool rotated = sublayer->which != CONFIG_DECODER_CROSS && is_one_of(rotary, f->config->position->variant.name);
     expect_rows(f, layer, "query", side, QUERY, shape);
-    expect_rows(f, layer, "key", sublayer->keys, KEY, shape);
-    expect_rows(f, layer, "value", sublayer->keys, KEY, shape);
-    expect_map(f, layer, "scores", side, sublayer->keys, shape->heads);
-    expect_map(f, layer, "weights", side, sublayer->keys, shape->heads);
+    if (normed) expect_rows(f, layer, "query_normed", side, QUERY, shape);
+    if (rotated) expect_rows(f, layer, "query_rotated", side, QUERY, shape);
+    expect_rows(f, layer, "key", keys, KEY, shape);
+    expect_rows(f, layer, "value", keys, KEY, shape);
+    if (normed) expect_rows(f, layer, "key_normed", keys, KEY, shape);
+    if (rotated) expect_rows(f, layer, "key_rotated", keys, KEY, shape);
+    expect_map(f, layer, "scores", side, keys, shape->heads);
+    expect_map(f, layer, "weights", side, keys, shape->heads);
     expect_rows(f, layer, "heads", side, QUERY, shape);
     expect_rows(f, layer, "out", side, MODEL, shape);
 }
 
 static void expect_feed_forward(struct forecast *f, const char *layer, enum side side) {
-    for (size_t i = 0; i < sizeof gated / sizeof *gated; i++) {
-        if (strcmp(gated[i], f->config->ffn->variant.name) != 0) continue;
+    if (is_one_of(gated, f->config->ffn->variant.name)) {
         expect_rows(f, layer, "gate", side, HIDDEN, NULL);
         expect_rows(f, layer, "up", side, HIDDEN, NULL);
     }

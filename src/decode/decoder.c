@@ -32,7 +32,7 @@ struct ch_decoder {
 };
 
 static ch_status check_options(const ch_model *model, const ch_decode_options *options, ch_error *error) {
-    int positions = model->config.max_positions;
+    int positions = config_longest(&model->config);
     if (options->max_new < 0 || options->max_new > positions)
         return fail(error, CH_USAGE,
                     "max-new: expected 1 to %d, the model's positions, or 0 for a limit by length, found %d", positions,
@@ -108,13 +108,13 @@ static int beginning(const struct ch_decoder *decoder, size_t source_length) {
 
 /* Most tokens of an answer, EOS included. The last one is never read, and needs no position. */
 static int limit_of(const struct ch_decoder *decoder, size_t source_length) {
-    int room = decoder->model->config.max_positions - beginning(decoder, source_length) + 1;
+    int room = config_longest(&decoder->model->config) - beginning(decoder, source_length) + 1;
     int wanted = decoder->options.max_new ? decoder->options.max_new : (int)source_length + DEFAULT_EXTRA;
     return wanted < room ? wanted : room;
 }
 
 static ch_status check_source(const struct ch_decoder *decoder, ch_sequence source, size_t number, ch_error *error) {
-    int positions = decoder->model->config.max_positions;
+    int positions = config_longest(&decoder->model->config);
     char what[48];
     snprintf(what, sizeof what, "source %zu", number);
     if (source.length == 0) return fail(error, CH_FAILED, "%s is empty; expected at least one token", what);

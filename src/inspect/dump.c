@@ -184,7 +184,7 @@ static void walk_free(struct walk *walk) {
 }
 
 static ch_status check(const ch_model *model, ch_sequence source, ch_sequence target, ch_error *error) {
-    size_t positions = (size_t)model->config.max_positions;
+    size_t positions = (size_t)config_longest(&model->config);
     if (source.length < 1 || source.length > positions)
         return fail(error, CH_FAILED, "source: expected 1 to %zu tokens, found %zu", positions, source.length);
     if (target.length + 1 > positions)

@@ -80,7 +80,8 @@ void relu_forward(real *y, const real *x, size_t count);
 /* dx = dy where the output y was positive. */
 void relu_backward(real *dx, const real *dy, const real *y, size_t count);
 
-/* y = (x - mean) * rstd * w + b over each row of C; variance biased. mean, rstd: (N). Ba et al. 2016. */
+/* y = (x - mean) * rstd * w + b over each row of C; variance biased. mean, rstd: (N). b and db may be NULL. Ba et al.
+ * 2016. */
 void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const real *w, const real *b, real epsilon,
                        int rows, int channels);
 void layernorm_backward(real *dx, real *dw, real *db, const real *dy, const real *x, const real *mean, const real *rstd,
@@ -98,6 +99,20 @@ void embedding_backward(real *dw, const real *dy, const int *token, real scale, 
 
 /* y (N, D) += table[position]. table: (positions, D). */
 void position_add(real *y, const real *table, const int *position, int rows, int width);
+
+/* ---- rotary positions: Su et al. 2021 ------------------------------------------------------------ */
+
+struct rope {
+    int d_head;           /* Dh, even */
+    bool interleaved;     /* pair i is (2i, 2i + 1), else (i, i + Dh/2) */
+    double base, divisor; /* it turns by position / divisor * base^(-2i/Dh) */
+    const real *table;    /* (positions, Dh), as rope_table fills it; of further positions angles are computed */
+    int positions;
+};
+/* table (positions, Dh): the cosines of all pairs and behind them the sines, for each position. */
+void rope_table(real *table, const struct rope *rope, int positions);
+/* x (N, heads, Dh), rows ld apart, is turned in place, position (N); back: the other way. */
+void rope_rotate(real *x, int ld, const struct rope *rope, const int *position, int rows, int heads, bool back);
 
 /* ---- activations: y = f(x), dx = dy * f'(x); dx may be dy, y may be x --------------------------- */
 

@@ -5,9 +5,10 @@
  *   xhat = (x - mean) * rstd,  rstd = 1 / sqrt(variance + epsilon),  y = w * xhat + b
  *   dw += dy * xhat,  db += dy
  *   dx = rstd * (g - mean(g) - xhat * mean(g * xhat)),  g = w * dy
+ * `b` and `db` may be NULL: no bias.
  * RMS norm, Zhang & Sennrich 2019: the same with a mean of 0, no bias and so no mean(g):
  *   xhat = x * rstd,  rstd = 1 / sqrt(mean(x^2) + epsilon)
- * One pair of helpers does both; `b` or `db` is NULL for RMS norm, which compilers see in each copy.
+ * One pair of helpers does both; compilers see which in each copy.
  */
 #include "kernels/kernels.h"
 #include "base/vector.h"
@@ -59,8 +60,8 @@ VECTORISED void rmsnorm_forward(real *y, real *rstd, const real *x, const real *
 }
 
 /* Channels behind the row have dy = 0, and so add nothing to any sum. */
-VECTOR_HELPER void backward_row(real *dx, real *dw, real *db, const real *dy, const real *x, real mean, real rstd,
-                                const real *w, int channels) {
+VECTOR_HELPER void backward_row(real *dx, real *dw, real *db, const real *dy, const real *x, bool centred, real mean,
+                                real rstd, const real *w, int channels) {
     reals sum = {0}, sum_xhat = {0}, up, in, weight, to_weight, to_bias;
     for (int c = 0; c < channels; c += LANES) {
         int n = channels - c;
@@ -69,16 +70,16 @@ VECTOR_HELPER void backward_row(real *dx, real *dw, real *db, const real *dy, co
         take_lanes(&weight, w + c, n);
         take_lanes(&to_weight, dw + c, n);
         reals xhat = (in - mean) * rstd, g = weight * up;
+        if (centred) sum += g;
         sum_xhat += g * xhat;
         to_weight += up * xhat;
         put_lanes(dw + c, &to_weight, n);
         if (!db) continue;
-        sum += g;
         take_lanes(&to_bias, db + c, n);
         to_bias += up;
         put_lanes(db + c, &to_bias, n);
     }
-    real g_mean = db ? sum_lanes(&sum) / (real)channels : 0, gx_mean = sum_lanes(&sum_xhat) / (real)channels;
+    real g_mean = centred ? sum_lanes(&sum) / (real)channels : 0, gx_mean = sum_lanes(&sum_xhat) / (real)channels;
     for (int c = 0; c < channels; c += LANES) {
         int n = channels - c;
         take_lanes(&up, dy + c, n);
@@ -93,7 +94,7 @@ VECTORISED void layernorm_backward(real *dx, real *dw, real *db, const real *dy,
                                    const real *rstd, const real *w, int rows, int channels) {
     for (int n = 0; n < rows; n++) {
         size_t at = (size_t)n * (size_t)channels;
-        backward_row(dx + at, dw, db, dy + at, x + at, mean[n], rstd[n], w, channels);
+        backward_row(dx + at, dw, db, dy + at, x + at, true, mean[n], rstd[n], w, channels);
     }
 }
 
@@ -101,6 +102,6 @@ VECTORISED void rmsnorm_backward(real *dx, real *dw, const real *dy, const real 
                                  int rows, int channels) {
     for (int n = 0; n < rows; n++) {
         size_t at = (size_t)n * (size_t)channels;
-        backward_row(dx + at, dw, NULL, dy + at, x + at, 0, rstd[n], w, channels);
+        backward_row(dx + at, dw, NULL, dy + at, x + at, false, 0, rstd[n], w, channels);
     }
 }

@@ -20,9 +20,8 @@ static ch_status declare_embeddings(struct assembly *net, struct params *params,
                                    vocab.size, net->width, vocab.pad, &net->position, error);
     embedding_set_scale(&net->encoder.embedding, config->embedding_scale);
     embedding_set_scale(&net->decoder.embedding, config->embedding_scale);
-    if (status == CH_OK)
-        status = position_declare(&net->position, config->position, params, net->width, config->max_positions, error);
-    return status;
+    struct position_sizes sizes = config_position(config);
+    return status == CH_OK ? position_declare(&net->position, config->position, params, &sizes, error) : status;
 }
 
 ch_status assembly_declare(struct assembly *net, struct params *params, const struct config *config, ch_error *error) {
@@ -38,10 +37,11 @@ ch_status assembly_declare(struct assembly *net, struct params *params, const st
         status = stack_declare_blocks(&net->decoder, params, config, "dec", kind, error);
     if (status != CH_OK) return status;
     if (config->tie->output)
-        return linear_declare_tied(&net->generator, params, "", net->head->parameter, net->width, net->outputs, true,
+        return linear_declare_tied(&net->generator, params, "", net->head->parameter, net->width, net->outputs,
+                                   config->bias->others,
                                    (net->arch->decoder ? &net->decoder : &net->encoder)->embedding.weight, error);
-    return linear_declare(&net->generator, params, "", net->head->parameter, net->width, net->outputs, true, NULL,
-                          error);
+    return linear_declare(&net->generator, params, "", net->head->parameter, net->width, net->outputs,
+                          config->bias->others, NULL, error);
 }
 
 void assembly_free(struct assembly *net) {

@@ -43,6 +43,17 @@ const struct attention_shape *config_shape_of_all(const struct config *config) {
     return &config->shape[(kinds_before(config, CONFIG_ATTENTIONS) - 1) * config->layers];
 }
 
+struct position_sizes config_position(const struct config *config) {
+    return (struct position_sizes){.width = config->d_model,
+                                   .max_positions = config->max_positions,
+                                   .d_head = config->shape[0].d_head,
+                                   .rope = config->rope};
+}
+
+int config_longest(const struct config *config) {
+    return config->position->can_extend ? MOST_POSITIONS : config->max_positions;
+}
+
 static ch_status new_shapes(struct config *config, ch_error *error) {
     config->shape = mem_new((size_t)config_attentions(config), sizeof *config->shape);
     return config->shape ? CH_OK : fail_memory(error, "the model's shapes");
@@ -97,7 +108,8 @@ void config_free(struct config *config) {
 static bool same_shape(const struct attention_shape *a, const struct attention_shape *b) {
     size_t list = (size_t)a->heads * sizeof(int);
     return a->heads == b->heads && a->kv_heads == b->kv_heads && a->d_head == b->d_head &&
-           memcmp(a->kv_of_head, b->kv_of_head, list) == 0 && memcmp(a->original_head, b->original_head, list) == 0;
+           a->original_heads == b->original_heads && memcmp(a->kv_of_head, b->kv_of_head, list) == 0 &&
+           memcmp(a->original_head, b->original_head, list) == 0;
 }
 
 static bool same_vocab(const struct config *a, const struct config *b) {

@@ -6,6 +6,7 @@
 #include "data/tokens.h"
 #include "io/safetensors.h"
 #include "nn/arch.h"
+#include "nn/bias.h"
 #include "nn/block.h"
 #include "nn/embedding.h"
 #include "nn/ffn.h"
@@ -26,12 +27,17 @@ struct config {
     const struct norm_placement *placement;
     const struct embedding_scale *embedding_scale;
     const struct tie *tie;
+    const struct bias_variant *bias;
     int d_model, d_ff, layers, max_positions;
     int symbols;                 /* of the vocabulary; its special tokens come on top */
     const struct tokens *tokens; /* what they are; NULL: numbers, and the lesson's special tokens */
     unsigned specials;           /* a set of enum vocab_special */
     char *characters;            /* of tokens_characters: all of them, as vocab_plan has them; else NULL */
     double dropout;
+    struct rope_settings rope;
+    bool qk_norm;    /* queries and keys of each head normalised */
+    int window;      /* of self-attentions; 0: none */
+    double soft_cap; /* of their scores; 0: none */
     /* (config_attentions) of each kind that the assembly has, those of all layers: shapes are per attention */
     struct attention_shape *shape;
     char task[CONFIG_TASK]; /* what it was trained on; empty: unknown */
@@ -48,6 +54,11 @@ struct attention_shape *config_shape(const struct config *config, enum config_at
 /* The one that stands for all in tables: of layer 0, cross-attention if there is any. */
 const struct attention_shape *config_shape_of_all(const struct config *config);
 
+/* What its positions need to know; positions that turn pairs have one head width in all self-attentions. */
+struct position_sizes config_position(const struct config *config);
+/* The longest sequence that it takes. */
+int config_longest(const struct config *config);
+
 /* All attentions alike: H heads of Dh, K of keys and values; and the plain kind, K = H heads of D / H. */
 ch_status config_shapes(struct config *config, int heads, int kv_heads, int d_head, ch_error *error);
 ch_status config_uniform(struct config *config, int heads, ch_error *error);
@@ -58,6 +69,8 @@ void config_free(struct config *config);
 struct vocab_plan config_vocab(const struct config *config);
 struct ch_vocab config_place_vocab(const struct config *config); /* sizes and special tokens, without memory */
 ch_status config_set_vocab(struct config *config, const struct vocab_plan *plan, ch_error *error);
+/* Gives those parts that a file may leave out what leaving them out means. */
+void config_fill_absent(struct config *config);
 /* Whether both build the same model. */
 bool config_same(const struct config *a, const struct config *b);
 

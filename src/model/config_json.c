@@ -28,7 +28,8 @@ static struct js_value *shape_to_json(const struct attention_shape *shape) {
                     js_set(o, "kv_heads", js_new_int(shape->kv_heads)) &&
                     js_set(o, "d_head", js_new_int(shape->d_head)) &&
                     js_set(o, "kv_of_head", list(shape->kv_of_head, shape->heads)) &&
-                    js_set(o, "original_head", list(shape->original_head, shape->heads));
+                    js_set(o, "original_head", list(shape->original_head, shape->heads)) &&
+                    js_set(o, "original_heads", js_new_int(shape->original_heads));
     if (complete) return o;
     js_free(o);
     return NULL;
@@ -184,9 +185,19 @@ static void read_list(struct reader *r, const char *key, int *out, int count, in
     }
 }
 
+/* Older files do not say: as many as the highest number tells. */
+static void read_original_heads(struct reader *r, struct attention_shape *shape) {
+    int least = 1;
+    for (int h = 0; r->status == CH_OK && h < shape->heads; h++)
+        if (shape->original_head[h] >= least) least = shape->original_head[h] + 1;
+    if (r->status == CH_OK) shape->original_heads = least;
+    if (r->status == CH_OK && js_find(r->object, "original_heads"))
+        shape->original_heads = (int)read_int(r, "original_heads", least, MOST_HEADS);
+}
+
 static void read_shape(struct reader *outer, const struct js_value *attention, const char *name,
                        struct attention_shape *shape) {
-    static const char *const known[] = {"heads", "kv_heads", "d_head", "kv_of_head", "original_head"};
+    static const char *const known[] = {"heads", "kv_heads", "d_head", "kv_of_head", "original_head", "original_heads"};
     struct reader r = *outer;
     r.object = js_find(attention, name);
     if (r.status == CH_OK) r.status = js_expect(r.object, JS_OBJECT, r.where, name, r.error);
@@ -201,6 +212,7 @@ static void read_shape(struct reader *outer, const struct js_value *attention, c
     if (r.status == CH_OK) shape->kv_heads = kv_heads;
     read_list(&r, "kv_of_head", shape->kv_of_head, heads, kv_heads - 1);
     read_list(&r, "original_head", shape->original_head, heads, MOST_HEADS - 1);
+    read_original_heads(&r, shape);
     outer->status = r.status;
 }
 
@@ -263,6 +275,33 @@ static void check_tie(struct reader *r, const struct config *config) {
                  config->tie->variant.name, config->arch->variant.name, config->head->variant.name, clash);
 }
 
+/* Rotary positions have one table, and so one width of heads. */
+static void check_head_widths(struct reader *r, const struct config *config) {
+    int width = config_position(config).d_head;
+    for (int i = 0; r->status == CH_OK && i < 2 * config->layers; i++) {
+        enum config_attention which = i < config->layers ? CONFIG_ENCODER_SELF : CONFIG_DECODER_SELF;
+        if (!config_has(config, which)) continue;
+        int layer = i % config->layers, found = config_shape(config, which, layer)->d_head;
+        char name[CONFIG_ATTENTION_NAME];
+        attention_name(name, config, which, layer);
+        if (found != width)
+            r->status = fail(r->error, CH_FAILED,
+                             "%s: '%s': expected d_head %d as in all self-attentions, since "
+                             "positions are rotary, found %d",
+                             r->where, name, width, found);
+    }
+}
+
+/* What fits no other part, in the words of the recipe. */
+static void check_together(struct reader *r, const struct config *config) {
+    ch_error cause;
+    if (r->status != CH_OK) return;
+    ch_status status = position_check(config->position, &config->rope, config_position(config).d_head, &cause);
+    if (status == CH_OK) status = soft_cap_check(config->soft_cap, &cause);
+    if (status != CH_OK) r->status = fail(r->error, CH_FAILED, "%s: %s", r->where, cause.message);
+    if (config->position->rotary) check_head_widths(r, config);
+}
+
 static ch_status read_config(struct config *config, const struct js_value *object, const char *where, ch_error *error) {
     static const char *const known[] = {"schema",    "head",   "classes",  "task",
                                         "attention", "tokens", "specials", "characters"};
@@ -278,8 +317,9 @@ static ch_status read_config(struct config *config, const struct js_value *objec
     snprintf(config->task, sizeof config->task, "%s", read_text(&r, "task"));
     read_shapes(&r, config);
     check_tie(&r, config);
-    if (r.status == CH_OK && config->position == &position_sinusoidal && config->d_model % 2)
+    if (r.status == CH_OK && config->position->even_width && config->d_model % 2)
         r.status = fail(error, CH_FAILED, "%s: 'd_model': expected an even number, found %d", where, config->d_model);
+    check_together(&r, config);
     if (r.status != CH_OK) config_free(config);
     return r.status;
 }
@@ -338,9 +378,8 @@ ch_status config_from_shapes(struct config *config, const struct st_file *file, 
                               .norm = &norm_layernorm,
                               .placement = &norm_post,
                               .position = &position_sinusoidal,
-                              .ffn = &ffn_relu,
-                              .embedding_scale = &embedding_scale_sqrt,
-                              .tie = &tie_none};
+                              .ffn = &ffn_relu};
+    config_fill_absent(config);
     int64_t embedding[2] = {0}, table[3] = {0}, hidden[2] = {0};
     ch_status status = matrix_size(file, "src_emb.weight", 2, embedding, where, error);
     if (status == CH_OK) status = matrix_size(file, "pos.pe", 3, table, where, error);

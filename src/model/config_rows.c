@@ -9,6 +9,8 @@
     { option, NULL, CONFIG_VARIANT, FIELD(field), family, 0, 0, absent }
 #define WHOLE_ROW(option, field, least, most, absent)                                                                  \
     { option, NULL, CONFIG_WHOLE, FIELD(field), NULL, least, most, absent }
+#define SWITCH_ROW(option, field, absent)                                                                              \
+    { option, NULL, CONFIG_SWITCH, FIELD(field), NULL, 0, 0, absent }
 #define NUMBER_ROW(option, field, least, most, absent)                                                                 \
     { option, NULL, CONFIG_NUMBER, FIELD(field), NULL, least, most, absent }
 
@@ -17,9 +19,16 @@ static const struct config_row table[] = {
     VARIANT_ROW("norm", norm, norm_row, NULL),
     VARIANT_ROW("norm-placement", placement, norm_placement_row, NULL),
     VARIANT_ROW("position", position, position_row, NULL),
+    NUMBER_ROW("rope-base", rope.base, 1, MOST_ROPE_BASE, "10000"),
+    VARIANT_ROW("rope-scaling", rope.scaling, rope_scaling_row, "none"),
+    NUMBER_ROW("rope-factor", rope.factor, 1, MOST_ROPE_FACTOR, "1"),
     VARIANT_ROW("ffn", ffn, ffn_row, NULL),
     VARIANT_ROW("embedding-scale", embedding_scale, embedding_scale_row, "sqrt"),
     VARIANT_ROW("tie", tie, tie_row, "none"),
+    VARIANT_ROW("bias", bias, bias_row, "all"),
+    SWITCH_ROW("qk-norm", qk_norm, "off"),
+    WHOLE_ROW("window", window, 0, MOST_POSITIONS, "0"),
+    NUMBER_ROW("soft-cap", soft_cap, 0, MOST_SOFT_CAP, "0"),
     WHOLE_ROW("d-model", d_model, 1, MOST_WIDTH, NULL),
     WHOLE_ROW("d-ff", d_ff, 1, MOST_HIDDEN, NULL),
     WHOLE_ROW("layers", layers, 1, MOST_LAYERS, NULL),
@@ -80,6 +89,11 @@ void config_row_text(const struct config *config, const struct config_row *row, 
         if (strtod(text, NULL) != number) snprintf(text, CONFIG_TEXT, "%.17g", number);
         return;
     }
+}
+
+void config_fill_absent(struct config *config) {
+    for (size_t i = 0; i < ROWS; i++)
+        if (table[i].absent) config_row_set(config, &table[i], table[i].absent);
 }
 
 bool config_row_same(const struct config *a, const struct config *b, const struct config_row *row) {

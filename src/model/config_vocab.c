@@ -7,11 +7,14 @@
 #include <string.h>
 
 struct vocab_plan config_vocab(const struct config *config) {
-    if (!config->tokens) return vocab_lesson(config->symbols);
+    const struct task *task = task_named(config->task);
+    struct vocab_plan lesson = vocab_lesson(config->symbols);
+    if (!config->tokens) return task ? task_vocab(task, config->symbols) : lesson;
     return (struct vocab_plan){.tokens = config->tokens,
                                .symbols = config->symbols,
                                .specials = config->specials,
-                               .characters = config->characters};
+                               .characters = config->characters,
+                               .names = task ? task->symbol_names : NULL};
 }
 
 struct ch_vocab config_place_vocab(const struct config *config) {

@@ -42,8 +42,7 @@ ch_status model_allocate(struct ch_model *model, ch_error *error) {
         memory_check("the parameters of this model need", mem_times(model->params.block, sizeof(real)), error);
     if (status == CH_OK) status = vocab_new(&model->vocab, &plan, error);
     if (status == CH_OK) status = params_allocate(&model->params, error);
-    if (status == CH_OK && model->config.position->fill)
-        model->config.position->fill(&model->net.position, &model->params);
+    if (status == CH_OK) position_fill(&model->net.position, &model->params);
     return status;
 }
 
@@ -98,6 +97,7 @@ ch_model_info ch_model_get_info(const ch_model *model) {
                            .layers = model->config.layers,
                            .vocab_size = ch_vocab_size(&model->vocab),
                            .max_positions = model->config.max_positions,
+                           .longest = config_longest(&model->config),
                            .dropout = model->config.dropout,
                            .parameters = params_count_trained(&model->params),
                            .task = model->config.task};

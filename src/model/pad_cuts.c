@@ -31,7 +31,7 @@ void pad_cuts_add(struct pad_cuts *cuts, const struct ch_model *model, int seque
         if (token[t] != pad) continue;
         ch_assert(cuts->count < cuts->most);
         cuts->edge[cuts->count++] = (struct knockout){
-            .sequence = sequence, .query_to = model->config.max_positions, .key_from = t, .key_to = t + 1};
+            .sequence = sequence, .query_to = config_longest(&model->config), .key_from = t, .key_to = t + 1};
     }
 }
 

@@ -4,19 +4,43 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Self-attention of a block. */
+static const struct attention_shape *self_shape(const struct config *config, const struct block_kind *kind, int layer) {
+    return config_shape(config, kind->causal ? CONFIG_DECODER_SELF : CONFIG_ENCODER_SELF, layer);
+}
+
+/* A table of relative positions that the layers share, if they do: in front of them, a column for each head. */
+static ch_status declare_bias(const struct stack *stack, struct params *params, const struct config *config,
+                              const struct block_kind *kind, int *table, ch_error *error) {
+    int heads = 0;
+    for (int layer = 0; layer < config->layers; layer++) {
+        int own = self_shape(config, kind, layer)->original_heads;
+        heads = own > heads ? own : heads;
+    }
+    *table = -1;
+    return position_declare_bias(stack->embedding.position, POSITION_OF_STACK, params, stack->name, heads, table,
+                                 error);
+}
+
 static ch_status declare_block(struct stack *stack, struct params *params, const struct config *config,
-                               const struct block_kind *kind, int layer, ch_error *error) {
+                               const struct block_kind *kind, int layer, int bias_table, ch_error *error) {
     char name[PARAM_NAME];
     int length = snprintf(name, sizeof name, "%s.%d", stack->name, layer);
     ch_assert(length < PARAM_NAME);
     struct block_parts parts = {
         .width = config->d_model,
         .hidden = config->d_ff,
-        .self = config_shape(config, kind->causal ? CONFIG_DECODER_SELF : CONFIG_ENCODER_SELF, layer),
+        .self = self_shape(config, kind, layer),
         .cross = kind->cross ? config_shape(config, CONFIG_DECODER_CROSS, layer) : NULL,
         .norm = config->norm,
         .placement = config->placement,
         .ffn = config->ffn,
+        .bias = config->bias,
+        .qk_norm = config->qk_norm,
+        .window = config->window,
+        .soft_cap = config->soft_cap,
+        .position = stack->embedding.position,
+        .bias_table = bias_table,
     };
     return block_declare(&stack->block[layer], params, name, kind, &parts, error);
 }
@@ -28,13 +52,15 @@ ch_status stack_declare_blocks(struct stack *stack, struct params *params, const
     stack->block = mem_new((size_t)config->layers, sizeof *stack->block);
     if (!stack->block) return fail_memory(error, "the model's layers");
     snprintf(stack->name, sizeof stack->name, "%s", name);
-    ch_status status = CH_OK;
+    int bias_table;
+    ch_status status = declare_bias(stack, params, config, kind, &bias_table, error);
     for (int layer = 0; layer < stack->layers && status == CH_OK; layer++)
-        status = declare_block(stack, params, config, kind, layer, error);
+        status = declare_block(stack, params, config, kind, layer, bias_table, error);
     if (status != CH_OK || !config->placement->pre) return status;
     int length = snprintf(stack->norm_name, sizeof stack->norm_name, "%s_norm", name);
     ch_assert(length < PARAM_NAME);
-    return norm_declare(&stack->norm, config->norm, params, stack->norm_name, stack->width, error);
+    return norm_declare(&stack->norm, config->norm, params, stack->norm_name, stack->width, config->bias->others,
+                        error);
 }
 
 void stack_free(struct stack *stack) {

@@ -1,6 +1,7 @@
 #include "nn/attention.h"
 #include "base/memory.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@ bool attention_shape_uniform(struct attention_shape *shape, int heads, int kv_he
                                       .kv_heads = kv_heads,
                                       .d_head = d_head,
                                       .kv_of_head = mem_new((size_t)heads, sizeof(int)),
-                                      .original_head = mem_new((size_t)heads, sizeof(int))};
+                                      .original_head = mem_new((size_t)heads, sizeof(int)),
+                                      .original_heads = heads};
     if (!shape->kv_of_head || !shape->original_head) {
         attention_shape_free(shape);
         return false;
@@ -24,6 +26,7 @@ bool attention_shape_uniform(struct attention_shape *shape, int heads, int kv_he
 bool attention_shape_copy(struct attention_shape *to, const struct attention_shape *from) {
     if (!attention_shape_uniform(to, from->heads, from->heads, from->d_head)) return false;
     to->kv_heads = from->kv_heads;
+    to->original_heads = from->original_heads;
     memcpy(to->kv_of_head, from->kv_of_head, (size_t)from->heads * sizeof(int));
     memcpy(to->original_head, from->original_head, (size_t)from->heads * sizeof(int));
     return true;
@@ -36,7 +39,7 @@ void attention_shape_free(struct attention_shape *shape) {
 }
 
 /* The descriptor of this attention over two batches, with what the pass cuts and drops. */
-static struct scores scores_of(const struct pass *pass, const struct attention *a, const struct batch *queries,
+static struct scores scores_of(struct pass *pass, const struct attention *a, const struct batch *queries,
                                const struct batch *keys, struct dropout dropout) {
     struct scores scores = {.query = queries,
                             .key = keys,
@@ -47,7 +50,10 @@ static struct scores scores_of(const struct pass *pass, const struct attention *
                             .original_head = a->shape.original_head,
                             .scale = RC(1.0 / sqrt(a->shape.d_head)),
                             .causal = a->causal,
+                            .window = a->window,
+                            .soft_cap = a->soft_cap,
                             .dropout = dropout};
+    if (a->position && a->position->variant->bias) a->position->variant->bias(pass, a->bias, &scores);
     for (int i = 0; i < pass->cut_count; i++) {
         if (strcmp(pass->cuts[i].layer, a->name) != 0) continue;
         scores.knockouts = pass->cuts[i].knockouts;
@@ -56,22 +62,55 @@ static struct scores scores_of(const struct pass *pass, const struct attention *
     return scores;
 }
 
-/* In the lesson's order of registration: W_q, W_k, W_v, W_o. */
-ch_status attention_declare(struct attention *a, struct params *params, const char *name, int width,
-                            const struct attention_shape *shape, bool causal, bool cross, ch_error *error) {
-    *a = (struct attention){.shape = *shape, .causal = causal, .cross = cross};
-    snprintf(a->name, sizeof a->name, "%s", name);
-    a->dropout_site = pass_site(name, "weights");
+static ch_status declare_projections(struct attention *a, struct params *params, const char *name, int width,
+                                     bool biased, ch_error *error) {
+    const struct attention_shape *shape = &a->shape;
     int q = shape->heads * shape->d_head, kv = shape->kv_heads * shape->d_head;
-    ch_status status = linear_declare(&a->query, params, name, "W_q", width, q, true, NULL, error);
+    ch_status status = linear_declare(&a->query, params, name, "W_q", width, q, biased, NULL, error);
     if (status != CH_OK) return status;
-    status = linear_declare(&a->key, params, name, "W_k", width, kv, true, cross ? NULL : &a->query, error);
+    status = linear_declare(&a->key, params, name, "W_k", width, kv, biased, a->cross ? NULL : &a->query, error);
     if (status != CH_OK) return status;
-    const struct linear *first = cross ? &a->key : &a->query;
-    status = linear_declare(&a->value, params, name, "W_v", width, kv, true, first, error);
+    const struct linear *first = a->cross ? &a->key : &a->query;
+    status = linear_declare(&a->value, params, name, "W_v", width, kv, biased, first, error);
     if (status != CH_OK) return status;
-    a->joined = linear_joined(first, cross ? 2 * kv : q + 2 * kv);
-    return linear_declare_residual(&a->output, params, name, "W_o", q, width, true, error);
+    a->joined = linear_joined(first, a->cross ? 2 * kv : q + 2 * kv);
+    return linear_declare_residual(&a->output, params, name, "W_o", q, width, biased, error);
+}
+
+static ch_status declare_norm(struct norm *norm, struct params *params, const char *attention, const char *name,
+                              const struct attention_parts *parts, ch_error *error) {
+    char full[PARAM_NAME];
+    int length = snprintf(full, sizeof full, "%s.%s", attention, name);
+    ch_assert(length < PARAM_NAME);
+    return norm_declare(norm, parts->head_norm, params, full, parts->shape->d_head, parts->norm_biased, error);
+}
+
+ch_status attention_declare(struct attention *a, struct params *params, const char *name,
+                            const struct attention_parts *parts, ch_error *error) {
+    *a = (struct attention){.shape = *parts->shape,
+                            .causal = parts->causal,
+                            .cross = parts->cross,
+                            .normed = parts->head_norm,
+                            .dropout_site = pass_site(name, "weights")};
+    snprintf(a->name, sizeof a->name, "%s", name);
+    ch_status status = declare_projections(a, params, name, parts->width, parts->biased, error);
+    if (status == CH_OK && a->normed) status = declare_norm(&a->query_norm, params, name, "q_norm", parts, error);
+    if (status == CH_OK && a->normed) status = declare_norm(&a->key_norm, params, name, "k_norm", parts, error);
+    if (status != CH_OK || a->cross) return status;
+    a->window = parts->window;
+    a->soft_cap = RC(parts->soft_cap);
+    a->position = parts->position;
+    a->bias = (struct position_bias){.heads = a->shape.original_heads, .table = parts->bias_table};
+    if (!a->position) return CH_OK;
+    ch_assert(!a->position->variant->rotary || a->position->sizes.d_head == a->shape.d_head);
+    return position_declare_bias(a->position, POSITION_OF_ATTENTION, params, name, a->bias.heads, &a->bias.table,
+                                 error);
+}
+
+ch_status soft_cap_check(double soft_cap, ch_error *error) {
+    static const double least = 0.001;
+    if (soft_cap == 0 || soft_cap >= least) return CH_OK;
+    return fail(error, CH_USAGE, "soft-cap: expected 0, for none, or at least %g, found %g", least, soft_cap);
 }
 
 /* ---- projections and cache ---- */
@@ -93,35 +132,105 @@ static void read_from_cache(struct attention_saved *saved, const struct kv_cache
     saved->keys = &cache->keys;
 }
 
+static void copy_rows(real *to, int ldto, const real *from, int ldfrom, int rows, int channels) {
+    for (int n = 0; n < rows; n++)
+        memcpy(to + (size_t)n * (size_t)ldto, from + (size_t)n * (size_t)ldfrom, (size_t)channels * sizeof *to);
+}
+
+/* Heads of all rows, for a norm. So many that no int holds them need more memory than anyone has: a measuring walk
+ * says so. */
+static int head_rows(int rows, int heads) {
+    int all;
+    return __builtin_mul_overflow(rows, heads, &all) ? INT_MAX : all;
+}
+
+/* Each head's numbers normalised, x (N, heads, Dh) with rows ld apart; saved keeps them as they were. */
+static void normalise(struct pass *pass, const struct norm *norm, real *x, int ld, int heads, const struct batch *batch,
+                      struct norm_saved *saved) {
+    size_t channels = (size_t)heads * (size_t)norm->width;
+    real *before = pass_take(pass, (size_t)batch->rows, channels);
+    if (!pass_measures(pass)) copy_rows(before, (int)channels, x, ld, batch->rows, (int)channels);
+    const real *y = norm_forward(pass, norm, before, head_rows(batch->rows, heads), saved);
+    if (!pass_measures(pass)) copy_rows(x, ld, y, (int)channels, batch->rows, (int)channels);
+}
+
+static void normalise_backward(struct pass *pass, const struct norm *norm, real *dx, int ld, int heads,
+                               const struct batch *batch, const struct norm_saved *saved) {
+    size_t mark = arena_mark(pass->arena), channels = (size_t)heads * (size_t)norm->width;
+    real *dy = pass_take(pass, (size_t)batch->rows, channels);
+    if (!pass_measures(pass)) copy_rows(dy, (int)channels, dx, ld, batch->rows, (int)channels);
+    const real *before = norm_backward(pass, norm, dy, head_rows(batch->rows, heads), saved);
+    if (!pass_measures(pass)) copy_rows(dx, ld, before, (int)channels, batch->rows, (int)channels);
+    arena_reset(pass->arena, mark);
+}
+
+static bool rotates(const struct attention *a) {
+    return a->position && a->position->variant->rotate;
+}
+
+static void rotate(struct pass *pass, const struct attention *a, real *x, int ld, int heads, const struct batch *batch,
+                   bool back) {
+    a->position->variant->rotate(pass, a->position, x, ld, heads, batch, back);
+    profile_lap(pass->profile, OPERATION_ATTENTION);
+}
+
+/* From what the projection gave to what the scores take, in place. */
+static void prepare_query(struct pass *pass, const struct attention *a, real *q, struct attention_saved *saved) {
+    int heads = a->shape.heads, channels = a->query.out;
+    saved->q = q;
+    pass_show(pass, a->name, "query", q, saved->ldq, channels, saved->queries);
+    if (a->normed) {
+        normalise(pass, &a->query_norm, q, saved->ldq, heads, saved->queries, &saved->query_norm);
+        pass_show(pass, a->name, "query_normed", q, saved->ldq, channels, saved->queries);
+    }
+    if (!rotates(a)) return;
+    rotate(pass, a, q, saved->ldq, heads, saved->queries, false);
+    pass_show(pass, a->name, "query_rotated", q, saved->ldq, channels, saved->queries);
+}
+
+static void prepare_key(struct pass *pass, const struct attention *a, real *k, struct attention_saved *saved) {
+    int heads = a->shape.kv_heads, channels = a->key.out;
+    saved->k = k;
+    saved->v = k + channels;
+    pass_show(pass, a->name, "key", k, saved->ldkv, channels, saved->keys);
+    pass_show(pass, a->name, "value", saved->v, saved->ldkv, channels, saved->keys);
+    if (a->normed) {
+        normalise(pass, &a->key_norm, k, saved->ldkv, heads, saved->keys, &saved->key_norm);
+        pass_show(pass, a->name, "key_normed", k, saved->ldkv, channels, saved->keys);
+    }
+    if (!rotates(a)) return;
+    rotate(pass, a, k, saved->ldkv, heads, saved->keys, false);
+    pass_show(pass, a->name, "key_rotated", k, saved->ldkv, channels, saved->keys);
+}
+
+static void use_cache(struct pass *pass, const struct attention *a, struct kv_cache *cache,
+                      struct attention_saved *saved) {
+    if (!pass_measures(pass)) cache_append(cache, saved->keys, saved->k, saved->v, saved->ldkv, a->key.out);
+    read_from_cache(saved, cache, a->key.out);
+}
+
 static void project_self(struct pass *pass, const struct attention *a, struct kv_cache *cache,
                          struct attention_saved *saved) {
-    int q = a->query.out, kv = a->key.out;
-    const real *joined = linear_forward(pass, &a->joined, saved->x, saved->queries->rows);
-    saved->q = joined;
-    saved->k = joined + q;
-    saved->v = joined + q + kv;
+    real *joined = linear_forward(pass, &a->joined, saved->x, saved->queries->rows);
     saved->ldq = saved->ldkv = a->joined.out;
     saved->keys = saved->queries;
-    if (!cache) return;
-    if (!pass_measures(pass)) cache_append(cache, saved->queries, saved->k, saved->v, saved->ldkv, kv);
-    read_from_cache(saved, cache, kv);
+    prepare_query(pass, a, joined, saved);
+    prepare_key(pass, a, joined + a->query.out, saved);
+    if (cache) use_cache(pass, a, cache, saved);
 }
 
 static void project_cross(struct pass *pass, const struct attention *a, const struct batch *keys,
                           struct kv_cache *cache, struct attention_saved *saved) {
-    int kv = a->key.out;
-    saved->q = linear_forward(pass, &a->query, saved->x, saved->queries->rows);
     saved->ldq = a->query.out;
-    if (!cache || !cache->filled) {
-        const real *joined = linear_forward(pass, &a->joined, saved->memory, keys->rows);
-        saved->k = joined;
-        saved->v = joined + kv;
-        saved->ldkv = a->joined.out;
-        saved->keys = keys;
-        if (!cache) return;
-        if (!pass_measures(pass)) cache_append(cache, keys, saved->k, saved->v, saved->ldkv, kv);
+    prepare_query(pass, a, linear_forward(pass, &a->query, saved->x, saved->queries->rows), saved);
+    if (cache && cache->filled) {
+        read_from_cache(saved, cache, a->key.out);
+        return;
     }
-    read_from_cache(saved, cache, kv);
+    saved->ldkv = a->joined.out;
+    saved->keys = keys;
+    prepare_key(pass, a, linear_forward(pass, &a->joined, saved->memory, keys->rows), saved);
+    if (cache) use_cache(pass, a, cache, saved);
 }
 
 /* ---- looking ---- */
@@ -167,10 +276,6 @@ static void reserve_maps(struct pass *pass, const struct scores *scores, const s
 static void show(struct pass *pass, const struct attention *a, const struct scores *scores,
                  const struct attention_saved *saved) {
     reserve_maps(pass, scores, saved);
-    int kv = a->key.out;
-    pass_show(pass, a->name, "query", saved->q, saved->ldq, a->query.out, saved->queries);
-    pass_show(pass, a->name, "key", saved->k, saved->ldkv, kv, saved->keys);
-    pass_show(pass, a->name, "value", saved->v, saved->ldkv, kv, saved->keys);
     show_maps(pass, a, "scores", fill_scores, scores, saved);
     show_maps(pass, a, "weights", fill_weights, scores, saved);
     pass_show(pass, a->name, "heads", saved->heads, a->query.out, a->query.out, saved->queries);
@@ -277,6 +382,28 @@ static struct projection_gradients take_gradients(struct pass *pass, const struc
     return d;
 }
 
+/* From gradients of what the scores took back to those of what the projections gave. */
+static void prepare_backward(struct pass *pass, const struct attention *a, const struct projection_gradients *d,
+                             const struct attention_saved *saved) {
+    const struct batch *queries = saved->queries, *keys = saved->keys;
+    int heads = a->shape.heads, kv_heads = a->shape.kv_heads, q = a->query.out, kv = a->key.out;
+    if (rotates(a)) {
+        pass_show_gradient(pass, a->name, "query_rotated", d->q, d->ldq, q, queries->rows);
+        pass_show_gradient(pass, a->name, "key_rotated", d->k, d->ldkv, kv, keys->rows);
+        rotate(pass, a, d->q, d->ldq, heads, queries, true);
+        rotate(pass, a, d->k, d->ldkv, kv_heads, keys, true);
+    }
+    if (a->normed) {
+        pass_show_gradient(pass, a->name, "query_normed", d->q, d->ldq, q, queries->rows);
+        pass_show_gradient(pass, a->name, "key_normed", d->k, d->ldkv, kv, keys->rows);
+        normalise_backward(pass, &a->query_norm, d->q, d->ldq, heads, queries, &saved->query_norm);
+        normalise_backward(pass, &a->key_norm, d->k, d->ldkv, kv_heads, keys, &saved->key_norm);
+    }
+    pass_show_gradient(pass, a->name, "query", d->q, d->ldq, q, queries->rows);
+    pass_show_gradient(pass, a->name, "key", d->k, d->ldkv, kv, keys->rows);
+    pass_show_gradient(pass, a->name, "value", d->v, d->ldkv, kv, keys->rows);
+}
+
 real *attention_backward(struct pass *pass, const struct attention *a, const real *dy, real **dmemory,
                          const struct attention_saved *saved) {
     int rows = saved->queries->rows;
@@ -294,9 +421,7 @@ real *attention_backward(struct pass *pass, const struct attention *a, const rea
                              saved->k, saved->ldkv, saved->v, saved->ldkv);
     arena_reset(pass->arena, mark);
     profile_lap(pass->profile, OPERATION_ATTENTION);
-    pass_show_gradient(pass, a->name, "query", d.q, d.ldq, a->query.out, rows);
-    pass_show_gradient(pass, a->name, "key", d.k, d.ldkv, a->key.out, saved->keys->rows);
-    pass_show_gradient(pass, a->name, "value", d.v, d.ldkv, a->key.out, saved->keys->rows);
+    prepare_backward(pass, a, &d, saved);
     if (!a->cross) return linear_backward(pass, &a->joined, d.q, saved->x, rows);
     *dmemory = linear_backward(pass, &a->joined, d.k, saved->memory, saved->keys->rows);
     return linear_backward(pass, &a->query, d.q, saved->x, rows);

@@ -1,18 +1,22 @@
 /*
  * Multi-head attention: o = concat(heads) W_ot + b_o,  heads = softmax(q kt / sqrt(Dh)) v,  q = xq W_qt + b_q and so
  * on. Vaswani et al. 2017. Self-attention takes queries, keys and values from the same rows, cross-attention takes
- * keys and values from the memory.
+ * keys and values from the memory. Between projections and scores queries and keys of each head may be normalised
+ * (Henry et al. 2020, Dehghani et al. 2023) and, in self-attention, turned by their positions.
  */
 #ifndef CH_NN_ATTENTION_H
 #define CH_NN_ATTENTION_H
 
 #include "nn/linear.h"
+#include "nn/norm.h"
+#include "nn/position.h"
 
 /* Shape of one attention. H heads need not be D / Dh, and heads may share keys and values (K < H). */
 struct attention_shape {
     int heads, kv_heads, d_head;
     int *kv_of_head;    /* (H) */
     int *original_head; /* (H) numbers before heads were removed */
+    int original_heads; /* how many there were then */
 };
 
 bool attention_shape_uniform(struct attention_shape *shape, int heads, int kv_heads, int d_head);
@@ -25,11 +29,35 @@ struct attention {
     bool causal, cross;
     struct linear query, key, value, output;
     struct linear joined; /* q, k and v of self-attention; k and v of cross-attention */
+    bool normed;          /* queries and keys are normalised over the Dh numbers of each head */
+    struct norm query_norm, key_norm;
+    int window;                      /* as in struct scores; self-attention alone has one */
+    real soft_cap;                   /* likewise */
+    const struct position *position; /* NULL: it knows none */
+    struct position_bias bias;
     uint32_t dropout_site;
 };
 
-ch_status attention_declare(struct attention *attention, struct params *params, const char *name, int width,
-                            const struct attention_shape *shape, bool causal, bool cross, ch_error *error);
+/* What an attention is made of. Cross-attention has neither window, soft cap nor positions, whatever stands here. */
+struct attention_parts {
+    int width;
+    const struct attention_shape *shape;
+    bool causal, cross;
+    bool biased; /* the projections */
+    int window;
+    double soft_cap;
+    const struct norm_variant *head_norm; /* of queries and keys; NULL: none */
+    bool norm_biased;
+    const struct position *position; /* NULL: none */
+    int bias_table;                  /* of its stack's relative positions, -1: there is none */
+};
+
+/* Fails with a sentence where it is too small to divide by. */
+ch_status soft_cap_check(double soft_cap, ch_error *error);
+
+/* In the lesson's order of registration, W_q, W_k, W_v, W_o; then q_norm, k_norm; then rel_bias. */
+ch_status attention_declare(struct attention *attention, struct params *params, const char *name,
+                            const struct attention_parts *parts, ch_error *error);
 
 /*
  * Keys and values of earlier positions. Row keys.offset[b] + position belongs to sequence b of the batch at hand.
@@ -44,8 +72,9 @@ struct kv_cache {
 struct attention_saved {
     const struct batch *queries, *keys;
     const real *x, *memory; /* (N, D), (M, D); memory is NULL for self-attention */
-    const real *q, *k, *v;
+    const real *q, *k, *v;  /* as the scores take them */
     int ldq, ldkv;
+    struct norm_saved query_norm, key_norm;
     struct dropout dropout;
     real *core;  /* what the core saved */
     real *heads; /* (N, H * Dh) before gates */

@@ -23,22 +23,38 @@ static ch_status declare_branch(struct branch *branch, struct params *params, co
     ch_assert(length < PARAM_NAME);
     branch->pre = parts->placement->pre;
     branch->dropout_site = pass_site(branch->name, "branch");
-    return norm_declare(&branch->norm, parts->norm, params, branch->name, parts->width, error);
+    return norm_declare(&branch->norm, parts->norm, params, branch->name, parts->width, parts->bias->others, error);
+}
+
+static struct attention_parts attention_parts(const struct block_parts *parts, const struct block_kind *kind,
+                                              bool cross) {
+    return (struct attention_parts){.width = parts->width,
+                                    .shape = cross ? parts->cross : parts->self,
+                                    .causal = kind->causal && !cross,
+                                    .cross = cross,
+                                    .biased = parts->bias->projections,
+                                    .window = parts->window,
+                                    .soft_cap = parts->soft_cap,
+                                    .head_norm = parts->qk_norm ? parts->norm : NULL,
+                                    .norm_biased = parts->bias->others,
+                                    .position = parts->position,
+                                    .bias_table = parts->bias_table};
 }
 
 static ch_status declare_sublayers(struct block *block, struct params *params, const char *name,
                                    const struct block_parts *parts, ch_error *error) {
     char part[PARAM_NAME];
     snprintf(part, sizeof part, "%s.%s", name, block->kind->self_name);
-    ch_status status =
-        attention_declare(&block->self, params, part, parts->width, parts->self, block->kind->causal, false, error);
+    struct attention_parts attention = attention_parts(parts, block->kind, false);
+    ch_status status = attention_declare(&block->self, params, part, &attention, error);
     if (status == CH_OK && block->kind->cross) {
         snprintf(part, sizeof part, "%s.%s", name, block->kind->cross_name);
-        status = attention_declare(&block->cross, params, part, parts->width, parts->cross, false, true, error);
+        attention = attention_parts(parts, block->kind, true);
+        status = attention_declare(&block->cross, params, part, &attention, error);
     }
     if (status != CH_OK) return status;
     snprintf(part, sizeof part, "%s.ff", name);
-    return ffn_declare(&block->ffn, parts->ffn, params, part, parts->width, parts->hidden, error);
+    return ffn_declare(&block->ffn, parts->ffn, params, part, parts->width, parts->hidden, parts->bias->others, error);
 }
 
 /* In the lesson's order of registration: attentions, feed-forward, norms. */

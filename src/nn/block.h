@@ -8,6 +8,7 @@
 #define CH_NN_BLOCK_H
 
 #include "nn/attention.h"
+#include "nn/bias.h"
 #include "nn/ffn.h"
 #include "nn/norm.h"
 
@@ -60,6 +61,13 @@ struct block_parts {
     const struct norm_variant *norm;
     const struct norm_placement *placement;
     const struct ffn_variant *ffn;
+    const struct bias_variant *bias;
+    /* of attentions, as in struct attention_parts */
+    bool qk_norm;
+    int window;
+    double soft_cap;
+    const struct position *position;
+    int bias_table;
 };
 
 ch_status block_declare(struct block *block, struct params *params, const char *name, const struct block_kind *kind,

@@ -61,7 +61,7 @@ real *embedding_layer_forward(struct pass *pass, const struct embedding *embeddi
     if (!pass_measures(pass))
         embedding_forward(y, pass_value(pass, embedding->weight), token, embedding->scale, batch->rows,
                           embedding->width);
-    embedding->position->variant->forward(pass, embedding->position, y, batch);
+    position_forward(pass, embedding->position, y, batch);
     profile_lap(pass->profile, OPERATION_EMBEDDING);
     pass_show(pass, embedding->name, "embedded", y, embedding->width, embedding->width, batch);
     return dropout_layer_forward(pass, embedding->dropout_site, y, batch, embedding->width, &saved->dropout);
@@ -74,7 +74,6 @@ void embedding_layer_backward(struct pass *pass, const struct embedding *embeddi
     if (pass_measures(pass)) return;
     embedding_backward(pass_grad(pass, embedding->weight), dx, saved->token, embedding->scale, embedding->pad, rows,
                        embedding->width);
-    if (embedding->position->variant->backward)
-        embedding->position->variant->backward(pass, embedding->position, dx, saved->batch);
+    position_backward(pass, embedding->position, dx, saved->batch);
     profile_lap(pass->profile, OPERATION_EMBEDDING);
 }

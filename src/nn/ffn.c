@@ -10,8 +10,8 @@ const ch_variant *ffn_row(size_t i) {
 }
 
 ch_status ffn_declare(struct ffn *ffn, const struct ffn_variant *variant, struct params *params, const char *name,
-                      int width, int hidden, ch_error *error) {
-    *ffn = (struct ffn){.variant = variant, .width = width, .hidden = hidden};
+                      int width, int hidden, bool biased, ch_error *error) {
+    *ffn = (struct ffn){.variant = variant, .width = width, .hidden = hidden, .biased = biased};
     snprintf(ffn->name, sizeof ffn->name, "%s", name);
     ffn->dropout_site = pass_site(name, "hidden");
     return variant->declare(ffn, params, error);
@@ -20,9 +20,11 @@ ch_status ffn_declare(struct ffn *ffn, const struct ffn_variant *variant, struct
 /* ---- two layers ---- */
 
 ch_status two_layers_declare(struct ffn *ffn, struct params *params, ch_error *error) {
-    ch_status status = linear_declare(&ffn->up, params, ffn->name, "net.0", ffn->width, ffn->hidden, true, NULL, error);
+    bool biased = ffn->biased;
+    ch_status status =
+        linear_declare(&ffn->up, params, ffn->name, "net.0", ffn->width, ffn->hidden, biased, NULL, error);
     if (status != CH_OK) return status;
-    return linear_declare_residual(&ffn->down, params, ffn->name, "net.3", ffn->hidden, ffn->width, true, error);
+    return linear_declare_residual(&ffn->down, params, ffn->name, "net.3", ffn->hidden, ffn->width, biased, error);
 }
 
 /* What stands between the activation and the last layer, in both skeletons. */

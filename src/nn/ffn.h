@@ -40,6 +40,7 @@ struct ffn {
     const struct ffn_variant *variant;
     char name[PARAM_NAME];
     int width, hidden;
+    bool biased; /* of two layers; gated ones have no biases */
     struct linear up, down;
     struct linear gate, joined; /* gated: `up` lies behind the gate, one product serves both */
     uint32_t dropout_site;
@@ -49,7 +50,7 @@ extern const struct ffn_variant ffn_relu, ffn_gelu, ffn_gelu_tanh, ffn_swiglu, f
 const ch_variant *ffn_row(size_t i);
 
 ch_status ffn_declare(struct ffn *ffn, const struct ffn_variant *variant, struct params *params, const char *name,
-                      int width, int hidden, ch_error *error);
+                      int width, int hidden, bool biased, ch_error *error);
 
 /* ---- the skeletons: members of a variant ---- */
 

@@ -8,7 +8,10 @@ enum {
     MOST_HIDDEN = 10000000,
     MOST_POSITIONS = 10000000,
     MOST_SYMBOLS = 10000000,
-    MOST_LAYERS = 10000
+    MOST_LAYERS = 10000,
+    MOST_ROPE_BASE = 1000000000, /* of these three the number itself is too much */
+    MOST_ROPE_FACTOR = 1000000,
+    MOST_SOFT_CAP = 1000000
 };
 
 #endif

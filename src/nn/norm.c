@@ -7,8 +7,8 @@ const ch_variant *norm_row(size_t i) {
 }
 
 ch_status norm_declare(struct norm *norm, const struct norm_variant *variant, struct params *params, const char *name,
-                       int width, ch_error *error) {
-    *norm = (struct norm){.variant = variant, .width = width, .weight = -1, .bias = -1};
+                       int width, bool biased, ch_error *error) {
+    *norm = (struct norm){.variant = variant, .width = width, .biased = biased, .weight = -1, .bias = -1};
     return variant->declare(norm, params, name, error);
 }
 

@@ -22,15 +22,16 @@ struct norm_variant {
 struct norm {
     const struct norm_variant *variant;
     int width;
+    bool biased;      /* has a bias, if the variant knows one */
     int weight, bias; /* rows of the table; -1: none */
 };
 
 extern const struct norm_variant norm_layernorm, norm_rmsnorm;
 const ch_variant *norm_row(size_t i);
 
-/* Declares the parameters "<name>.weight" and what else the variant has. */
+/* Declares the parameters "<name>.weight" and, unless it shall have none, what bias the variant knows. */
 ch_status norm_declare(struct norm *norm, const struct norm_variant *variant, struct params *params, const char *name,
-                       int width, ch_error *error);
+                       int width, bool biased, ch_error *error);
 real *norm_forward(struct pass *pass, const struct norm *norm, const real *x, int rows, struct norm_saved *saved);
 real *norm_backward(struct pass *pass, const struct norm *norm, const real *dy, int rows,
                     const struct norm_saved *saved);

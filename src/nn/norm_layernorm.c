@@ -6,7 +6,7 @@ static const double epsilon = 1e-5; /* PyTorch's default */
 static ch_status declare(struct norm *norm, struct params *params, const char *name, ch_error *error) {
     struct param_spec spec = {.role = ROLE_NORM_WEIGHT, .rank = 1, .shape = {norm->width}};
     ch_status status = params_declare(params, name, "weight", spec, &norm->weight, error);
-    if (status != CH_OK) return status;
+    if (status != CH_OK || !norm->biased) return status;
     spec.role = ROLE_NORM_BIAS;
     return params_declare(params, name, "bias", spec, &norm->bias, error);
 }
@@ -16,8 +16,9 @@ static real *forward(struct pass *pass, const struct norm *norm, const real *x, 
     *saved =
         (struct norm_saved){.x = x, .mean = pass_take(pass, (size_t)rows, 1), .rstd = pass_take(pass, (size_t)rows, 1)};
     if (pass_measures(pass)) return y;
-    layernorm_forward(y, saved->mean, saved->rstd, x, pass_value(pass, norm->weight), pass_value(pass, norm->bias),
-                      RC(epsilon), rows, norm->width);
+    const real *bias = norm->biased ? pass_value(pass, norm->bias) : NULL;
+    layernorm_forward(y, saved->mean, saved->rstd, x, pass_value(pass, norm->weight), bias, RC(epsilon), rows,
+                      norm->width);
     return y;
 }
 
@@ -25,8 +26,9 @@ static real *backward(struct pass *pass, const struct norm *norm, const real *dy
                       const struct norm_saved *saved) {
     real *dx = pass_take(pass, (size_t)rows, (size_t)norm->width);
     if (pass_measures(pass)) return dx;
-    layernorm_backward(dx, pass_grad(pass, norm->weight), pass_grad(pass, norm->bias), dy, saved->x, saved->mean,
-                       saved->rstd, pass_value(pass, norm->weight), rows, norm->width);
+    real *dbias = norm->biased ? pass_grad(pass, norm->bias) : NULL;
+    layernorm_backward(dx, pass_grad(pass, norm->weight), dbias, dy, saved->x, saved->mean, saved->rstd,
+                       pass_value(pass, norm->weight), rows, norm->width);
     return dx;
 }
 

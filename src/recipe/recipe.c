@@ -34,10 +34,8 @@ struct row {
 #define SWITCH_ROW(name, field, help, group)                                                                           \
     { {name, NULL, "off", help, group}, SWITCH, FIELD(field), 0, 0, false, NULL, NULL }
 
-#define WEIGHT_DECAY "weight-decay"
-
 static const struct row table[] = {
-    CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse or copy", "data"),
+    CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse, copy or brackets", "data"),
     WHOLE_ROW("symbols", symbols, "10", 1, MOST_SYMBOLS, "words of the vocabulary: numbers from 0", "data"),
     WHOLE_ROW("min-len", min_len, "4", 1, 1e6, "shortest source", "data"),
     WHOLE_ROW("max-len", max_len, "10", 1, 1e6, "longest source", "data"),
@@ -53,16 +51,31 @@ static const struct row table[] = {
     WHOLE_ROW("layers", layers, "2", 1, MOST_LAYERS, "layers of each stack", "model"),
     NUMBER_ROW("dropout", dropout, "RATE", "0.1", 0, 1, true,
                "share of elements that training drops, from 0 to below 1", "model"),
-    WHOLE_ROW("max-positions", max_positions, "64", 2, MOST_POSITIONS, "longest sequence that the model can take",
-              "model"),
+    WHOLE_ROW("max-positions", max_positions, "64", 2, MOST_POSITIONS,
+              "positions that the model is made for; sinusoidal and learned ones end there, others extend", "model"),
     CHOICE_ROW("norm", norm, "layernorm", "NAME", norm_row, "normalisation of a row", "model"),
     CHOICE_ROW("norm-placement", placement, "post", "{post,pre}", norm_placement_row,
                "norms behind each residual addition, or before each sublayer", "model"),
     CHOICE_ROW("position", position, "sinusoidal", "NAME", position_row, "how order enters", "model"),
+    NUMBER_ROW("rope-base", rope.base, "BASE", "10000", 1, MOST_ROPE_BASE, true,
+               "base of rotary positions: the slowest pairs turn about that many times slower than the fastest",
+               "model"),
+    CHOICE_ROW("rope-scaling", rope.scaling, "none", "NAME", rope_scaling_row,
+               "how rotary positions are stretched over longer sequences", "model"),
+    NUMBER_ROW("rope-factor", rope.factor, "FACTOR", "1", 1, MOST_ROPE_FACTOR, true,
+               "by how much rope-scaling stretches", "model"),
     CHOICE_ROW("ffn", ffn, "relu", "NAME", ffn_row, "feed-forward network", "model"),
     CHOICE_ROW("embedding-scale", embedding_scale, "sqrt", "{sqrt,one}", embedding_scale_row,
                "what embeddings of tokens are multiplied by", "model"),
     CHOICE_ROW("tie", tie, "none", "NAME", tie_row, "which matrices of tokens are one", "model"),
+    CHOICE_ROW("bias", bias, "all", "NAME", bias_row, "which layers have biases", "model"),
+    SWITCH_ROW("qk-norm", qk_norm,
+               "normalise queries and keys of each head, by the model's norm, before they are compared", "model"),
+    WHOLE_ROW("window", window, "0", 0, MOST_POSITIONS,
+              "positions that self-attention sees, a token's own included (an encoder: as many ahead); 0: all",
+              "model"),
+    NUMBER_ROW("soft-cap", soft_cap, "CAP", "0", 0, MOST_SOFT_CAP, true,
+               "self-attention's scores s become CAP tanh(s / CAP); 0: they stay", "model"),
     CHOICE_ROW("attention", attention, "fused", "{fused,explicit}", attention_core_row,
                "core that computes attention; the results are the same", "model"),
 
@@ -79,7 +92,7 @@ static const struct row table[] = {
                "share of the mean squared gradient that a step keeps; 0: the optimiser's own", "training"),
     NUMBER_ROW("epsilon", constants.epsilon, "SIZE", "0", 0, 1, false,
                "what is added to the root of that mean; 0: the optimiser's own", "training"),
-    NUMBER_ROW(WEIGHT_DECAY, weight_decay, "RATE", "0.01", 0, 1e6, false,
+    NUMBER_ROW("weight-decay", weight_decay, "RATE", "0.01", 0, 1e6, false,
                "share of the matrices, times the learning rate, that adamw takes off them at every step", "training"),
     CHOICE_ROW("schedule", schedule, "warmup", "NAME", schedule_row, "learning-rate schedule", "training"),
     WHOLE_ROW("average", average, "32", 0, 1e6,
@@ -218,6 +231,12 @@ const char *ch_recipe_unbanded(const ch_recipe *recipe) {
     return recipe->bands.dropped_for;
 }
 
+bool recipe_is_default(const ch_recipe *recipe, const char *option) {
+    const struct row *row = find(option, NULL);
+    ch_assert(row);
+    return strcmp(recipe->text[row - table], row->option.default_value) == 0;
+}
+
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch) {
     return (struct example_stream){.task = recipe->task,
                                    .symbols = (int)recipe->symbols,
@@ -228,123 +247,12 @@ struct example_stream example_stream(const ch_recipe *recipe, enum philox_use us
                                    .torch = torch};
 }
 
-struct example_size recipe_example_size(const ch_recipe *recipe, int64_t length) {
-    return (struct example_size){(int)length, recipe->task->classes ? 1 : (int)length + 2};
+struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t length) {
+    return (struct example_limits){(int)length, recipe->task->kind == TASK_TO_CLASS ? 1 : (int)length + 2};
 }
 
 int recipe_threads(const ch_recipe *recipe) {
     return parallel_threads((int)recipe->threads);
-}
-
-ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error) {
-    if (recipe->position != &position_sinusoidal || recipe->d_model % 2 == 0) return CH_OK;
-    return fail(error, CH_USAGE, "d-model: expected an even number, found %lld: sinusoidal positions come in pairs",
-                (long long)recipe->d_model);
-}
-
-const struct head *recipe_head(const ch_recipe *recipe) {
-    if (recipe->arch->decoder) return &head_next_token;
-    return recipe->task->classes ? &head_classification : &head_masked_token;
-}
-
-int recipe_kv_heads(const ch_recipe *recipe) {
-    return (int)(recipe->kv_heads ? recipe->kv_heads : recipe->heads);
-}
-
-int recipe_d_head(const ch_recipe *recipe) {
-    return (int)(recipe->d_head ? recipe->d_head : recipe->d_model / recipe->heads);
-}
-
-static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
-    long long d_model = (long long)recipe->d_model, heads = (long long)recipe->heads;
-    long long kv_heads = recipe_kv_heads(recipe), d_head = (long long)recipe->d_head;
-    if (!d_head && d_model % heads)
-        return fail(error, CH_USAGE, "d-model %lld is not divisible by heads %lld: each head gets d-model / heads",
-                    d_model, heads);
-    if (heads % kv_heads)
-        return fail(error, CH_USAGE, "kv-heads: expected a number that divides heads %lld, found %lld", heads,
-                    kv_heads);
-    if (heads * d_head > MOST_HIDDEN)
-        return fail(error, CH_USAGE, "d-head: expected heads times d-head to be at most %d, found %lld times %lld",
-                    MOST_HIDDEN, heads, d_head);
-    return CH_OK;
-}
-
-/* A decay that nobody asked for is no reason to refuse an optimiser without. */
-static ch_status check_decay(const ch_recipe *recipe, ch_error *error) {
-    const struct row *row = find(WEIGHT_DECAY, NULL);
-    bool asked = recipe->weight_decay > 0 && strcmp(recipe->text[row - table], row->option.default_value) != 0;
-    if (recipe->optimizer->decays || !asked) return CH_OK;
-    return fail(error, CH_USAGE, "weight-decay: optimizer %s has none, found %g; adamw has",
-                recipe->optimizer->variant.name, recipe->weight_decay);
-}
-
-static ch_status check_rates(const ch_recipe *recipe, ch_error *error) {
-    if (recipe->min_lr > recipe->lr)
-        return fail(error, CH_USAGE, "min-lr: expected at most lr %g, found %g", recipe->lr, recipe->min_lr);
-    if (recipe->min_lr > 0 && !recipe->schedule->falls)
-        return fail(error, CH_USAGE, "min-lr: schedule %s does not fall, found %g; cosine does",
-                    recipe->schedule->variant.name, recipe->min_lr);
-    return CH_OK;
-}
-
-/* An assembly must be able to do what the task asks for. */
-static ch_status check_task(const ch_recipe *recipe, ch_error *error) {
-    const char *arch = recipe->arch->variant.name, *task = recipe->task->variant.name;
-    if (recipe->arch->decoder && recipe->task->classes)
-        return fail(error, CH_USAGE, "task %s asks for a class, and arch %s writes tokens: take arch encoder-only",
-                    task, arch);
-    if (!recipe->arch->decoder && !recipe->task->classes)
-        return fail(error, CH_USAGE,
-                    "task %s asks for a sequence, and arch %s cannot write one: take arch encoder-decoder or "
-                    "decoder-only",
-                    task, arch);
-    return CH_OK;
-}
-
-/* Positions that the longest example takes, and what takes them besides a source. */
-static ch_status check_positions(const ch_recipe *recipe, ch_error *error) {
-    long long length = (long long)recipe->max_len, positions = length + 1;
-    const char *why = "one more for <sos>";
-    if (!recipe->arch->encoder) {
-        positions = 2 * length + 1;
-        why = "for the source, <sos> and the target";
-    }
-    if (positions <= recipe->max_positions) return CH_OK;
-    return fail(error, CH_USAGE,
-                "max-len %lld needs %lld positions, %s, and max-positions is %lld: raise max-positions or lower "
-                "max-len",
-                length, positions, why, (long long)recipe->max_positions);
-}
-
-static ch_status check_tie(const ch_recipe *recipe, ch_error *error) {
-    const char *clash = tie_clash(recipe->tie, recipe->arch, recipe_head(recipe));
-    if (!clash) return CH_OK;
-    return fail(error, CH_USAGE, "tie %s: %s, with task %s and arch %s", recipe->tie->variant.name, clash,
-                recipe->task->variant.name, recipe->arch->variant.name);
-}
-
-static ch_status check_bands(const ch_recipe *recipe, ch_error *error) {
-    const struct bands *bands = &recipe->bands;
-    int64_t last = bands->count ? bands->band[bands->count - 1].step : 0;
-    if (last <= recipe->steps) return CH_OK;
-    return fail(error, CH_USAGE, "bands: expected steps of at most %lld, the run's last, found %lld",
-                (long long)recipe->steps, (long long)last);
-}
-
-ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
-    ch_status status = check_heads(recipe, error);
-    if (status == CH_OK) status = recipe_check_width(recipe, error);
-    if (status == CH_OK) status = check_task(recipe, error);
-    if (status == CH_OK) status = check_tie(recipe, error);
-    if (status == CH_OK) status = check_decay(recipe, error);
-    if (status == CH_OK) status = check_rates(recipe, error);
-    if (status == CH_OK) status = check_bands(recipe, error);
-    if (status != CH_OK) return status;
-    if (recipe->min_len > recipe->max_len)
-        return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
-                    (long long)recipe->max_len);
-    return check_positions(recipe, error);
 }
 
 /* ---- JSON ---- */

@@ -10,6 +10,7 @@
 #include "data/examples.h"
 #include "kernels/kernels.h"
 #include "nn/arch.h"
+#include "nn/bias.h"
 #include "nn/block.h"
 #include "nn/embedding.h"
 #include "nn/ffn.h"
@@ -20,7 +21,7 @@
 #include "optim/schedule.h"
 #include "recipe/bands.h"
 
-enum { RECIPE_OPTIONS = 41, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 48, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -35,10 +36,13 @@ struct ch_recipe {
     int64_t symbols, min_len, max_len;
     /* model */
     const struct arch *arch;
-    int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions;
-    double dropout;
+    int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions, window;
+    double dropout, soft_cap;
+    struct rope_settings rope;
+    bool qk_norm;
     const struct norm_variant *norm;
     const struct norm_placement *placement;
+    const struct bias_variant *bias;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
     const struct embedding_scale *embedding_scale;
@@ -68,15 +72,20 @@ ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, con
 /* What a model of this recipe is read with: it decodes, tells classes or finds hidden tokens. */
 const struct head *recipe_head(const ch_recipe *recipe);
 
+/* Whether nobody asked for anything else. */
+bool recipe_is_default(const ch_recipe *recipe, const char *option);
+
 /* Key/value heads and the width of a head, where the recipe leaves them to others. */
 int recipe_kv_heads(const ch_recipe *recipe);
 int recipe_d_head(const ch_recipe *recipe);
 
-/* The part of ch_recipe_check that concerns the width and the positions alone. */
-ch_status recipe_check_width(const ch_recipe *recipe, ch_error *error);
+/* ch_recipe_check's parts: all but whether the assembly can do what the task asks for; */
+ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error);
+/* what concerns the positions and the widths that they need alone. */
+ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error);
 
 /* Tokens of an example of so many symbols. */
-struct example_size recipe_example_size(const ch_recipe *recipe, int64_t length);
+struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t length);
 
 /* The recipe's examples, for one use; torch: drawn by PyTorch's generator, NULL: by Philox. */
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch);

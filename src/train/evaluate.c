@@ -27,7 +27,7 @@ static struct pass forcing_pass(const struct attention_core *core) {
 }
 
 struct shard_use evaluate_use(const struct ch_model *model, const ch_recipe *recipe, int batch) {
-    return (struct shard_use){.pass = forcing_pass(recipe->attention), .limits = example_limits(model, recipe, batch)};
+    return (struct shard_use){.pass = forcing_pass(recipe->attention), .limits = shard_limits(model, recipe, batch)};
 }
 
 static void force_batches(int worker, void *context) {
@@ -123,12 +123,16 @@ ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, c
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
                     (long long)recipe->max_len);
-    if (recipe->max_len + 1 > model->config.max_positions)
+    if (recipe->max_len + 1 > config_longest(&model->config))
         return fail(error, CH_USAGE, "max-len %lld needs %lld positions, and the model has %d",
-                    (long long)recipe->max_len, (long long)recipe->max_len + 1, model->config.max_positions);
+                    (long long)recipe->max_len, (long long)recipe->max_len + 1, config_longest(&model->config));
     if (recipe->symbols != model->vocab.symbols)
         return fail(error, CH_USAGE, "symbols: the model was made for %d, found %lld", model->vocab.symbols,
                     (long long)recipe->symbols);
+    if ((recipe->task->kind == TASK_TO_CLASS) != model->net.head->classes)
+        return fail(error, CH_USAGE, "task %s asks for a %s, and the model is %s with a head %s",
+                    recipe->task->variant.name, recipe->task->kind == TASK_TO_CLASS ? "class" : "sequence",
+                    model->net.arch->variant.name, model->net.head->variant.name);
     return CH_OK;
 }
 

@@ -19,7 +19,9 @@ static ch_status draw(struct ch_examples *examples, const ch_recipe *recipe, siz
     /* PyTorch draws all lengths of a batch first, so the batch must have the size that training gives it. */
     int batch = recipe->rng->torch && count < (size_t)recipe->batch_size ? (int)recipe->batch_size : (int)count;
     ch_status status = recipe->rng->torch ? skip_weights(recipe, &torch, error) : CH_OK;
-    if (status == CH_OK) status = examples_init(examples, batch, stream.max_length, stream.symbols, error);
+    struct vocab_plan vocab = task_vocab(recipe->task, stream.symbols);
+    struct example_limits limits = {stream.max_length, stream.max_length + 2};
+    if (status == CH_OK) status = examples_init_for(examples, batch, limits, &vocab, error);
     if (status != CH_OK) return status;
     examples_draw(examples, &stream, 1, 0, batch);
     examples->count = (int)count;
@@ -29,7 +31,7 @@ static ch_status draw(struct ch_examples *examples, const ch_recipe *recipe, siz
 ch_status ch_examples_new(const ch_recipe *recipe, size_t count, ch_examples **out, ch_error *error) {
     *out = NULL;
     if (count < 1 || count > 1000000) return fail(error, CH_USAGE, "examples: expected 1 to 1000000, found %zu", count);
-    ch_status status = ch_recipe_check(recipe, error);
+    ch_status status = recipe_check_sizes(recipe, error);
     if (status != CH_OK) return status;
     struct ch_examples *examples = mem_new(1, sizeof *examples);
     if (!examples) return fail_memory(error, "examples");

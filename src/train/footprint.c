@@ -55,7 +55,7 @@ static bool drawn_new(struct drawn *drawn, const struct config *config, const ch
     drawn->target.length = length + sequences;
     double all = largest_sum(recipe, batch, draws) * sequences / batch;
     for (int b = 0; b < sequences; b++) {
-        struct example_size size = recipe_example_size(recipe, spread(b, sequences, (double)recipe->max_len, all));
+        struct example_limits size = recipe_example_size(recipe, spread(b, sequences, (double)recipe->max_len, all));
         struct batch_limits rows = frame_limits(config, 1, size.source, size.target);
         add_rows(&drawn->source, &length[b], rows.source);
         add_rows(&drawn->target, &length[sequences + b], rows.target);

@@ -39,8 +39,8 @@ static ch_status new_workspace(struct shard *shard, const struct ch_model *model
     return workspace_new(&shard->workspace, model, &largest->pass, &largest->limits, largest->backward, error);
 }
 
-struct batch_limits example_limits(const struct ch_model *model, const ch_recipe *recipe, int sequences) {
-    struct example_size size = recipe_example_size(recipe, recipe->max_len);
+struct batch_limits shard_limits(const struct ch_model *model, const ch_recipe *recipe, int sequences) {
+    struct example_limits size = recipe_example_size(recipe, recipe->max_len);
     return frame_limits(&model->config, sequences, size.source, size.target);
 }
 

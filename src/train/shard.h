@@ -15,7 +15,7 @@ struct shard {
 };
 
 /* What so many of the recipe's longest examples take. */
-struct batch_limits example_limits(const struct ch_model *model, const ch_recipe *recipe, int sequences);
+struct batch_limits shard_limits(const struct ch_model *model, const ch_recipe *recipe, int sequences);
 
 /* One of the things that a shard is made for. */
 struct shard_use {

@@ -25,7 +25,7 @@ int trainer_lanes(const ch_recipe *recipe) {
 
 struct batch_limits trainer_limits(const struct ch_model *model, const ch_recipe *recipe) {
     int shards = trainer_shards(recipe);
-    return example_limits(model, recipe, (int)((recipe->batch_size + shards - 1) / shards));
+    return shard_limits(model, recipe, (int)((recipe->batch_size + shards - 1) / shards));
 }
 
 struct pass trainer_pass(struct ch_trainer *trainer, int64_t step) {

@@ -131,6 +131,7 @@ RECIPE = {
 # ---- models: one layer, as small as they get ----
 
 WIDTH, HIDDEN, SYMBOLS, POSITIONS = 2, 1, 1, 3
+LESSON = ["<pad>", "<sos>", "<eos>"]
 
 
 def linear(name, outputs, inputs):
@@ -194,6 +195,11 @@ def state_dict(heads="1", **shapes):
 
 MODEL = {
     "good_ours": ours(),
+    "good_characters": ours(tokens="characters", specials=LESSON, characters="é"),
+    "bad_characters": ours({}, tokens="characters", specials=LESSON, symbols=2, characters="ba"),
+    "bad_characters_count": ours({}, tokens="characters", specials=LESSON, characters="ab"),
+    "bad_specials": ours({}, specials=["<eos>", "<sos>"]),
+    "bad_tokens": ours({}, tokens="bytes", specials=LESSON),
     "good_no_table": ours(without("pos.pe")),
     "good_state_dict": state_dict(),
     "good_state_dict_silent": state_dict(None),
@@ -329,8 +335,22 @@ LINES = {
 }
 
 
+# The first byte chooses tokens, framing and context.
+TEXT = {
+    "good_windows": b"\x08" + b"to be, or not to be" * 3,
+    "good_lines": b"\x3f" + "emma\n\nzoë\r\nliv €\nева".encode(),
+    "good_bytes": b"\x1c" + bytes(range(256)),
+    "bad_cut": b"\x05" + "€".encode()[:2],
+    "bad_empty": b"\x01",
+    "bad_lines": b"\x03\n\r\n\n",
+    "bad_long": b"\x07" + b"x" * 50,
+    "bad_nul": b"\x01ab\x00c",
+    "bad_surrogate": b"\x01a\xed\xa0\x80",
+}
+
+
 CORPORA = {"json": JSON, "lines": LINES, "model": MODEL, "recipe": RECIPE, "run": RUN, "safetensors": SAFETENSORS,
-           "vocab": VOCAB}
+           "text": TEXT, "vocab": VOCAB}
 
 
 def main():
