@@ -345,6 +345,8 @@ static void options_must_fit_each_other(void **state) {
                    "found 0.0001");
     check_together(recipe_of("min-len", "6", "max-len", "5", NULL), "min-len 6", "max-len 5");
     check_together(recipe_of("max-len", "10", "max-positions", "10", NULL), "11 positions", "max-positions is 10");
+    check_together(recipe_of("arch", "decoder-only", "max-positions", "64", "tie", "all", NULL), "tie all: one stack",
+                   "arch decoder-only");
     check_together(recipe_of("weight-decay", "0.1", NULL), "weight-decay: optimizer adam has none", "found 0.1; adamw");
     check_together(recipe_of("schedule", "cosine", "lr", "0.01", "min-lr", "0.02", NULL), "min-lr: expected at most lr",
                    "0.01, found 0.02");

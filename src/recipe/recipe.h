@@ -14,14 +14,16 @@
 #include "nn/arch.h"
 #include "nn/bias.h"
 #include "nn/block.h"
+#include "nn/embedding.h"
 #include "nn/ffn.h"
 #include "nn/init.h"
 #include "nn/norm.h"
 #include "nn/position.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "recipe/bands.h"
 
-enum { RECIPE_OPTIONS = 50, RECIPE_TEXT = 64, RECIPE_PATH = 4096 };
+enum { RECIPE_OPTIONS = 52, RECIPE_TEXT = 64, RECIPE_PATH = 4096 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -49,6 +51,8 @@ struct ch_recipe {
     const struct bias_variant *bias;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
+    const struct embedding_scale *embedding_scale;
+    const struct tie *tie;
     const struct attention_core *attention;
     /* training */
     int64_t batch_size, steps, warmup, average, seed;
@@ -63,6 +67,7 @@ struct ch_recipe {
     bool log_gradients;
 
     char text[RECIPE_OPTIONS][RECIPE_TEXT]; /* of each row of the table */
+    struct bands bands;
 };
 
 /* The recipe as a JSON object, in the table's order; NULL when memory runs out. */
