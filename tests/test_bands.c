@@ -103,7 +103,7 @@ static const char *const shaping[][2] = {{"lr", "0.03"},      {"steps", "12"}, {
                                          {"validation", "8"}, {"tie", "all"},  {"average", "0"}};
 static const char *const free_options[][2] = {{"seed", "3"},           {"rng", "torch"},    {"threads", "1"},
                                               {"log-every", "1"},      {"save-every", "2"}, {"attention", "explicit"},
-                                              {"log-gradients", "on"}, {"lr", "2e-2"}};
+                                              {"log-gradients", "on"}, {"lr", "2e-2"},      {"text", "a book.txt"}};
 
 static void other_options_drop_them(void **state) {
     (void)state;
