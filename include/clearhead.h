@@ -128,7 +128,7 @@ CH_API ch_status ch_recipe_new(ch_recipe **recipe, ch_error *error);
 /** Frees a recipe; NULL is fine. */
 CH_API void ch_recipe_free(ch_recipe *recipe);
 /** Sets one option from text. CH_USAGE names the option, what it takes and what it got; an unknown name is
- * answered with the nearest one. */
+ * answered with the nearest one. What was set wins over what the option "preset" says, set before it or behind. */
 CH_API ch_status ch_recipe_set(ch_recipe *recipe, const char *name, const char *value, ch_error *error);
 /** Sets the options that a JSON file holds. Unknown keys are errors; on an error the recipe is unchanged. */
 CH_API ch_status ch_recipe_read(ch_recipe *recipe, const char *path, ch_error *error);

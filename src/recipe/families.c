@@ -18,6 +18,7 @@ static const struct {
     family_row row;
 } families[] = {
     {"task", task_row},
+    {"preset", preset_row},
     {"arch", arch_row},
     {"head", head_row},
     {"norm", norm_row},

@@ -18,8 +18,9 @@
 #include "nn/position.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "recipe/preset.h"
 
-enum { RECIPE_OPTIONS = 46, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 47, RECIPE_TEXT = 64 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -33,6 +34,7 @@ struct ch_recipe {
     const struct task *task;
     int64_t symbols, min_len, max_len;
     /* model */
+    const struct preset *preset;
     const struct arch *arch;
     int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions, window;
     double dropout, soft_cap;
@@ -57,6 +59,7 @@ struct ch_recipe {
     bool log_gradients;
 
     char text[RECIPE_OPTIONS][RECIPE_TEXT]; /* of each row of the table */
+    bool given[RECIPE_OPTIONS];             /* by somebody, so that no preset changes it */
 };
 
 /* The recipe as a JSON object, in the table's order; NULL when memory runs out. */
@@ -69,6 +72,12 @@ const struct head *recipe_head(const ch_recipe *recipe);
 
 /* Whether nobody asked for anything else. */
 bool recipe_is_default(const ch_recipe *recipe, const char *option);
+
+/* For a sentence about an option's value: " of preset " and the preset that it comes from, or twice nothing. */
+struct recipe_source {
+    const char *word, *preset;
+};
+struct recipe_source recipe_source(const ch_recipe *recipe, const char *option);
 
 /* Key/value heads and the width of a head, where the recipe leaves them to others. */
 int recipe_kv_heads(const ch_recipe *recipe);
