@@ -192,6 +192,7 @@ typedef struct ch_model_info {
     int d_ff;                 /**< F */
     int layers;               /**< L, of the encoder and of the decoder */
     int vocab_size;           /**< V, special tokens included */
+    int classes;              /**< that it tells apart; 0: it tells tokens */
     int max_positions;        /**< positions that it was made for */
     int longest;              /**< the longest sequence that it takes: where positions can extend, a longer one */
     double dropout;           /**< the share that training drops, 0 to below 1 */
@@ -474,8 +475,8 @@ typedef struct ch_dump_options {
 } ch_dump_options;
 
 /** Every named intermediate of one pass with dropout off, in the order of computation: rows as (N, C), scores and
- * weights as (H, T, S). The decoder reads SOS and the target and predicts the target and EOS; the pass's mean loss is
- * the tensor "loss". A gradient has the shape of what it belongs to; that of scores is 0 where a key is hidden, that of
+ * weights as (H, T, S). The decoder reads SOS and the target and predicts the target and EOS; of a classifier the target is
+ * one number, the class. The pass's mean loss is the tensor "loss". A gradient has the shape of what it belongs to; that of scores is 0 where a key is hidden, that of
  * weights (which only their product with the values makes) is not. options may be NULL. */
 CH_API ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target, const ch_dump_options *options,
                          ch_tensors **tensors, ch_error *error);
