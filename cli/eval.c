@@ -6,12 +6,14 @@
 #include "words.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static bool put(const struct arguments *arguments, const ch_evaluation *e) {
     if (arguments_has(arguments, "json"))
-        return out_json(json_pack("{s:o, s:o, s:I, s:I}", "loss", json_number(e->loss), "token_accuracy",
-                                  json_number(e->token_accuracy), "exact", (json_int_t)e->exact, "total",
-                                  (json_int_t)e->total));
+        return out_json(json_pack("{s:o, s:o, s:o, s:I, s:I}", "loss", json_number(e->loss), "bits_per_character",
+                                  json_number(e->bits_per_character), "token_accuracy", json_number(e->token_accuracy),
+                                  "exact", (json_int_t)e->exact, "total", (json_int_t)e->total));
+    if (!isnan(e->bits_per_character) && !out("bits per character %.4f\n", e->bits_per_character)) return false;
     return out("loss %.4f\ntoken accuracy %.2f %%\nexact %" PRId64 "/%" PRId64 "\n", words_plain(e->loss),
                100.0 * e->token_accuracy, e->exact, e->total);
 }
@@ -45,13 +47,16 @@ static const ch_option options[] = {
     {"heads", "N", "0", "heads, for a file that does not say; 0: as the file says", NULL},
     {0},
 };
-static const char *const recipe[] = {"task", "min-len", "max-len", "seed", "rng", "attention", "threads", NULL};
+static const char *const recipe[] = {"task", "text", "held-out",  "min-len", "max-len",
+                                     "seed", "rng",  "attention", "threads", NULL};
 
 const struct command command_eval = {
     .name = "eval",
     .usage = "MODEL [options]",
     .help = "measure a model: loss, token accuracy and whole answers right, over fresh examples",
-    .about = MODEL_ABOUT "The task is the one that the model was trained on, unless --task says another.\n",
+    .about = MODEL_ABOUT
+    "The task is the one that the model was trained on, unless --task says another; of a model that learned from\n"
+    "a text, all that was held out of it, unless --text names another.\n",
     .example = "clearhead eval runs/reverse",
     .positional = "MODEL",
     .positional_needed = true,

@@ -34,7 +34,8 @@ int model_refuse_parts(const struct arguments *arguments, const char *path) {
 
 /* Whether an option is the model's to say, and not the recipe's that is given beside it. */
 static bool is_models(const struct arguments *arguments, const ch_option *row) {
-    static const char *const data[] = {"min-len", "max-len", "init"}, *const others[] = {"attention", "preset"};
+    static const char *const data[] = {"min-len", "max-len", "init", "text", "tokens", "framing", "held-out"};
+    static const char *const others[] = {"attention", "preset"};
     if (arguments_has(arguments, row->name)) return false;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(row->name, others[i]) == 0) return false;
@@ -59,6 +60,7 @@ int model_task(const struct arguments *arguments, const char *path, const ch_mod
     const char *task = ch_model_get_info(model).task;
     ch_error error;
     if (arguments_has(arguments, "task")) return 0;
+    if (arguments_has(arguments, "text") || strcmp(task, "text") == 0) return 0;
     if (!*task) return complain(EXIT_USAGE, "%s does not say what it was trained on: give --task", path);
     return ch_recipe_set(recipe, "task", task, &error) ? report(path, &error) : 0;
 }

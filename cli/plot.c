@@ -48,8 +48,7 @@ static int make_weights(const struct arguments *arguments, ch_figure **figure) {
 }
 
 /* Options of the recipe that say what a table of positions is. */
-#define POSITION_OPTIONS                                                                                               \
-    "d-model", "d-head", "max-positions", "position", "rope-base", "rope-scaling", "rope-factor"
+#define POSITION_OPTIONS "d-model", "d-head", "max-positions", "position", "rope-base", "rope-scaling", "rope-factor"
 
 static const char *const of_positions[] = {"recipe", POSITION_OPTIONS, NULL};
 static const char *const of_training[] = {"layers", NULL};

@@ -51,15 +51,24 @@ struct run {
 
 /* ---- each step -------------------------------------------------------------------------------- */
 
+/* What validation found, if there was one. */
+static bool put_validation(const ch_step *step) {
+    if (isnan(step->validation_loss)) return true;
+    if (!out("  val_loss %.4f", step->validation_loss)) return false;
+    return isnan(step->bits_per_character) || out("  bits_per_character %.4f", step->bits_per_character);
+}
+
 static bool put_step(const ch_step *step, bool json) {
     if (json)
-        return out_json(json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step, "steps",
-                                  (json_int_t)step->steps, "loss", json_number(step->loss), "grad_norm",
+        return out_json(json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step,
+                                  "steps", (json_int_t)step->steps, "loss", json_number(step->loss), "grad_norm",
                                   json_number(step->grad_norm), "lr", json_number(step->lr), "next_lr",
                                   json_number(step->next_lr), "validation_loss", json_number(step->validation_loss),
-                                  "seconds", json_number(step->seconds)));
-    return out("step %5" PRId64 "  loss %.4f  grad_norm %.2f  lr %.2e\n", step->step, words_plain(step->loss),
-               words_plain(step->grad_norm), step->next_lr);
+                                  "bits_per_character", json_number(step->bits_per_character), "seconds",
+                                  json_number(step->seconds)));
+    return out("step %5" PRId64 "  loss %.4f  grad_norm %.2f  lr %.2e", step->step, words_plain(step->loss),
+               words_plain(step->grad_norm), step->next_lr) &&
+           put_validation(step) && out("\n");
 }
 
 static void draw_progress(struct run *run, const ch_step *step) {
@@ -91,8 +100,9 @@ static void say_start(const struct run *run, const ch_trainer *trainer, bool res
     char parameters[WORDS];
     words_count(ch_model_get_info(ch_trainer_model(trainer)).parameters, parameters);
     const char *steps = ch_recipe_get(recipe, "steps"), *examples = ch_recipe_get(recipe, "batch-size");
-    say("%s %s: %s parameters, %s step%s of %s example%s, in %s", resumed ? "going on with" : "training",
-        ch_recipe_get(recipe, "task"), parameters, steps, words_plural(strtoull(steps, NULL, 10)), examples,
+    const char *text = ch_recipe_get(recipe, "text"), *what = *text ? text : ch_recipe_get(recipe, "task");
+    say("%s %s: %s parameters, %s step%s of %s example%s, in %s", resumed ? "going on with" : "training", what,
+        parameters, steps, words_plural(strtoull(steps, NULL, 10)), examples,
         words_plural(strtoull(examples, NULL, 10)), run->folder);
 }
 
@@ -192,9 +202,13 @@ static int set_task(const struct arguments *arguments, ch_recipe *recipe) {
 static int start_new(const struct arguments *arguments, const ch_recipe *recipe, ch_trainer **trainer) {
     ch_error error;
     const char *folder = arguments_value(arguments, "out");
-    if (!arguments->positional && !arguments_has(arguments, "task") && !arguments_has(arguments, "recipe"))
+    bool text = *ch_recipe_get(recipe, "text");
+    if (arguments->positional && text)
+        return complain(EXIT_USAGE, "a task ('%s') and a text ('%s') are given: expected one of them",
+                        arguments->positional, ch_recipe_get(recipe, "text"));
+    if (!arguments->positional && !text && !arguments_has(arguments, "task") && !arguments_has(arguments, "recipe"))
         return complain(EXIT_USAGE, "TASK is missing: clearhead train reverse --out runs/reverse "
-                                    "(`clearhead list` has the tasks)");
+                                    "(`clearhead list` has the tasks), or --text FILE");
     if (!folder) return complain(EXIT_USAGE, "--out is missing: the folder that the run shall be written to");
     return ch_trainer_new(recipe, folder, trainer, &error) ? report(NULL, &error) : EXIT_DONE;
 }
@@ -246,13 +260,14 @@ static const ch_option options[] = {
 
 const struct command command_train = {
     .name = "train",
-    .usage = "TASK --out DIR [options], or: clearhead train --resume DIR [options]",
-    .help = "train a model on a task",
+    .usage = "TASK --out DIR [options], or with --text FILE for TASK, or: clearhead train --resume DIR [options]",
+    .help = "train a model on a task or on a text",
     .about = "TASK may also come from the recipe file; `clearhead list` has the tasks. Options win over the\n"
              "recipe file, that over a preset, and that over the defaults. Ctrl-C or SIGTERM stops after the\n"
              "current step and writes a checkpoint (exit code 130 or 143); a second one kills. With --resume,\n"
              "only --threads, --log-every, --save-every and, unless the schedule is cosine, --steps may change.\n",
-    .example = "clearhead train reverse --out runs/reverse\nclearhead train --resume runs/reverse",
+    .example = "clearhead train reverse --out runs/reverse\nclearhead train --resume runs/reverse\n"
+               "clearhead train --text book.txt --arch decoder-only --out runs/book",
     .positional = "TASK",
     .options = options,
     .recipe = every_option,

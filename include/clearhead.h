@@ -278,6 +278,7 @@ typedef struct ch_step {
     double grad_norm;       /**< before clipping */
     double lr;              /**< of this update */
     double next_lr;         /**< of the next update: what the lesson's log prints */
+    double bits_per_character; /**< the same on a text's next characters; else not a number */
     double validation_loss; /**< on held-out examples, where it was measured after this step; else not a number */
     double seconds;         /**< wall time of this step */
     bool log;               /**< step 1, every log-every steps, and the last */
@@ -379,8 +380,9 @@ CH_API ch_sampling ch_sampling_default(void);
 typedef struct ch_evaluation {
     double loss;           /**< mean cross-entropy over real target tokens, dropout off, teacher forcing */
     double token_accuracy; /**< of the same tokens, teacher forcing, 0..1 */
-    int64_t exact;         /**< whole answers that greedy decoding got right */
+    int64_t exact;         /**< whole answers that greedy decoding got right; of a text or classes, predictions */
     int64_t total;         /**< of how many */
+    double bits_per_character; /**< of a text's next tokens; else not a number */
 } ch_evaluation;
 
 /** Freshly drawn examples of the recipe's task, lengths and seed, from another stream than training's (a short source

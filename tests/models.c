@@ -97,7 +97,8 @@ ch_model *masked_model_of(const ch_recipe *recipe) {
     struct config config;
     ch_model *model;
     ch_error error;
-    check_ok(config_of_recipe(&config, recipe, &error), &error);
+    struct vocab_plan vocab = vocab_lesson((int)recipe->symbols);
+    check_ok(config_of_recipe(&config, recipe, &vocab, &error), &error);
     assert_true(config.head == &head_classification);
     config.head = &head_masked_token;
     config.classes = 0;

@@ -162,8 +162,9 @@ static void add_memory(struct ch_summary *s, const char *mode, const char *part,
     s->memory[s->memories++] = (ch_summary_memory){mode, part, bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes};
 }
 
-static void add_memories(struct ch_summary *s, const struct ch_model *model, const ch_recipe *recipe) {
-    struct trainer_memory training = trainer_measure(model, recipe, false);
+static void add_memories(struct ch_summary *s, const struct ch_model *model, const struct material *material) {
+    const ch_recipe *recipe = material->recipe;
+    struct trainer_memory training = trainer_measure(model, material, false);
     add_memory(s, "training", "parameters", training.parameters);
     add_memory(s, "training", "gradients", training.gradients);
     add_memory(s, "training", "optimiser", training.moments);
@@ -173,7 +174,7 @@ static void add_memories(struct ch_summary *s, const struct ch_model *model, con
     add_memory(s, "training", "matrix products", training.products);
     if (!model->net.head->decodes) return;
     uint64_t caches, rest;
-    int longest = (int)recipe->max_len, begin = model->net.arch->encoder ? 1 : longest + 1;
+    int longest = (int)recipe_longest(recipe), begin = model->net.arch->encoder ? 1 : longest + 1;
     struct session_limits limits = {(int)recipe->batch_size, model->net.arch->encoder ? longest : 0, begin,
                                     begin + longest};
     session_measure(model, &attention_fused, &limits, true, &caches, &rest);
@@ -183,21 +184,37 @@ static void add_memories(struct ch_summary *s, const struct ch_model *model, con
     add_memory(s, "decoding", "matrix products", training.products);
 }
 
-ch_status ch_summary_of_model(const ch_model *model, const ch_recipe *recipe, ch_summary **out, ch_error *error) {
+static ch_status summarise(const struct ch_model *model, const struct material *material, ch_summary **out,
+                           ch_error *error) {
     *out = mem_new(1, sizeof **out);
     if (!*out) return fail_memory(error, "a summary");
     add_parts(*out, model);
-    add_memories(*out, model, recipe);
+    add_memories(*out, model, material);
     return CH_OK;
 }
 
-ch_status ch_summary_new(const ch_recipe *recipe, ch_summary **out, ch_error *error) {
-    struct ch_model *model;
+ch_status ch_summary_of_model(const ch_model *model, const ch_recipe *recipe, ch_summary **out, ch_error *error) {
     *out = NULL;
-    ch_status status = model_of_recipe(recipe, &model, error);
+    struct material material;
+    struct vocab_plan vocab = config_vocab(&model->config);
+    ch_status status = material_open(&material, recipe, &vocab, error);
     if (status != CH_OK) return status;
-    status = ch_summary_of_model(model, recipe, out, error);
+    status = summarise(model, &material, out, error);
+    material_free(&material);
+    return status;
+}
+
+ch_status ch_summary_new(const ch_recipe *recipe, ch_summary **out, ch_error *error) {
+    struct ch_model *model = NULL;
+    struct material material;
+    *out = NULL;
+    ch_status status = ch_recipe_check(recipe, error);
+    if (status == CH_OK) status = material_open(&material, recipe, NULL, error);
+    if (status != CH_OK) return status;
+    status = model_of_recipe(recipe, &material.vocab, &model, error);
+    if (status == CH_OK) status = summarise(model, &material, out, error);
     ch_model_free(model);
+    material_free(&material);
     return status;
 }
 

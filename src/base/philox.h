@@ -29,7 +29,15 @@ struct philox_words {
 void philox_lanes(struct philox_key key, const struct philox_words *counter, struct philox_words *out);
 
 /* What a key is for; it enters the derivation, so streams never overlap. */
-enum philox_use { PHILOX_INIT, PHILOX_DATA, PHILOX_DROPOUT, PHILOX_EVAL, PHILOX_VALIDATION, PHILOX_SAMPLING };
+enum philox_use {
+    PHILOX_INIT,
+    PHILOX_DATA,
+    PHILOX_DROPOUT,
+    PHILOX_EVAL,
+    PHILOX_VALIDATION,
+    PHILOX_SAMPLING,
+    PHILOX_HIDING
+};
 
 /* The key for one use of a seed at one step. */
 struct philox_key philox_derive(uint64_t seed, enum philox_use use, uint64_t step);

@@ -25,8 +25,9 @@ ch_status examples_init(struct ch_examples *examples, int capacity, int longest,
     return examples_init_for(examples, capacity, (struct example_limits){longest, longest + 2}, &vocab, error);
 }
 
-uint64_t examples_bytes(uint64_t capacity, uint64_t longest) {
-    return mem_times(capacity, (2 * longest + 4) * sizeof(int)); /* source, target, two lengths */
+uint64_t examples_bytes(uint64_t capacity, struct example_limits limits) {
+    uint64_t numbers = (uint64_t)limits.source + (uint64_t)limits.target + 2; /* and two lengths */
+    return mem_times(capacity, numbers * sizeof(int));
 }
 
 void examples_release(struct ch_examples *examples) {

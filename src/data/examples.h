@@ -50,7 +50,7 @@ ch_status examples_init_for(struct ch_examples *examples, int capacity, struct e
 ch_status examples_init(struct ch_examples *examples, int capacity, int longest, int symbols, ch_error *error);
 void examples_release(struct ch_examples *examples);
 /* What examples_init takes for them, in bytes. */
-uint64_t examples_bytes(uint64_t capacity, uint64_t longest);
+uint64_t examples_bytes(uint64_t capacity, struct example_limits limits);
 
 /* How many predictions example i asks for. */
 int examples_labels(const struct ch_examples *examples, int i);

@@ -3,10 +3,15 @@
 
 #include <stdio.h>
 
-static const struct tokens *const table[] = {&tokens_numbers, &tokens_bytes, &tokens_characters, NULL};
+/* Those of texts come first. */
+static const struct tokens *const table[] = {&tokens_bytes, &tokens_characters, &tokens_numbers, NULL};
 
 const ch_variant *tokens_row(size_t i) {
     return table[i] ? &table[i]->variant : NULL;
+}
+
+const ch_variant *text_tokens_row(size_t i) {
+    return table[i] && table[i]->of_text ? &table[i]->variant : NULL;
 }
 
 ch_status token_add(struct token_list *list, int token, ch_error *error) {

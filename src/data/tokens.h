@@ -23,6 +23,7 @@ struct tokens {
 
 extern const struct tokens tokens_numbers, tokens_bytes, tokens_characters;
 const ch_variant *tokens_row(size_t i);
+const ch_variant *text_tokens_row(size_t i); /* those that a text can be cut into */
 
 /* For the variants: adds a token; where a token's text lies; a character or a byte as a person reads it. */
 ch_status token_add(struct token_list *list, int token, ch_error *error);

@@ -72,7 +72,8 @@ ch_status config_uniform(struct config *config, int heads, ch_error *error) {
     return config_shapes(config, heads, heads, config->d_model / heads, error);
 }
 
-ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_error *error) {
+ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, const struct vocab_plan *vocab,
+                           ch_error *error) {
     ch_status status = ch_recipe_check(recipe, error);
     if (status != CH_OK) return status;
     *config = (struct config){0};
@@ -80,7 +81,10 @@ ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_er
     for (size_t i = 0; (row = config_row(i)); i++) config_row_set(config, row, ch_recipe_get(recipe, row->option));
     config->head = recipe_head(recipe);
     config->classes = config->head->classes ? recipe->task->classes : 0;
-    snprintf(config->task, sizeof config->task, "%s", recipe->task->variant.name);
+    snprintf(config->task, sizeof config->task, "%s",
+             recipe_has_text(recipe) ? CONFIG_TEXT_TASK : recipe->task->variant.name);
+    status = config_set_vocab(config, vocab, error);
+    if (status != CH_OK) return status;
     return config_shapes(config, (int)recipe->heads, recipe_kv_heads(recipe), recipe_d_head(recipe), error);
 }
 

@@ -14,6 +14,8 @@
 #include "nn/position.h"
 #include "recipe/recipe.h"
 
+#define CONFIG_TEXT_TASK "text" /* what a model was trained on that learned from a text */
+
 enum { CONFIG_SCHEMA = 1, CONFIG_TASK = 32, CONFIG_ATTENTION_NAME = 48 };
 
 struct config {
@@ -59,7 +61,9 @@ int config_longest(const struct config *config);
 /* All attentions alike: H heads of Dh, K of keys and values; and the plain kind, K = H heads of D / H. */
 ch_status config_shapes(struct config *config, int heads, int kv_heads, int d_head, ch_error *error);
 ch_status config_uniform(struct config *config, int heads, ch_error *error);
-ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, ch_error *error);
+/* vocab: of the recipe's material, which is copied. */
+ch_status config_of_recipe(struct config *config, const ch_recipe *recipe, const struct vocab_plan *vocab,
+                           ch_error *error);
 ch_status config_copy(struct config *to, const struct config *from, ch_error *error);
 void config_free(struct config *config);
 /* The vocabulary; the plan lives as long as the config. And another one in its place, which is copied. */

@@ -1,5 +1,6 @@
 #include "model/model.h"
 #include "base/memory.h"
+#include "recipe/material.h"
 
 #include <string.h>
 
@@ -54,11 +55,23 @@ ch_status model_turn(struct ch_model *model, ch_error *error) {
     return CH_OK;
 }
 
-ch_status model_of_recipe(const ch_recipe *recipe, struct ch_model **model, ch_error *error) {
+ch_status model_of_recipe(const ch_recipe *recipe, const struct vocab_plan *vocab, struct ch_model **model,
+                          ch_error *error) {
     *model = NULL;
     struct config config;
-    ch_status status = config_of_recipe(&config, recipe, error);
+    ch_status status = config_of_recipe(&config, recipe, vocab, error);
     return status == CH_OK ? model_build(&config, model, error) : status;
+}
+
+ch_status model_of_recipe_alone(const ch_recipe *recipe, struct ch_model **model, ch_error *error) {
+    *model = NULL;
+    struct material material;
+    ch_status status = ch_recipe_check(recipe, error);
+    if (status == CH_OK) status = material_open(&material, recipe, NULL, error);
+    if (status != CH_OK) return status;
+    status = model_of_recipe(recipe, &material.vocab, model, error);
+    material_free(&material);
+    return status;
 }
 
 ch_status model_fill(struct ch_model *model, const ch_recipe *recipe, struct torch_rng *torch, ch_error *error) {
@@ -68,7 +81,7 @@ ch_status model_fill(struct ch_model *model, const ch_recipe *recipe, struct tor
 }
 
 ch_status ch_model_new(const ch_recipe *recipe, ch_model **model, ch_error *error) {
-    ch_status status = model_of_recipe(recipe, model, error);
+    ch_status status = model_of_recipe_alone(recipe, model, error);
     if (status != CH_OK) return status;
     struct torch_rng torch;
     torch_rng_seed(&torch, (uint64_t)recipe->seed);

@@ -22,7 +22,10 @@ ch_status model_allocate(struct ch_model *model, ch_error *error);
 ch_status model_turn(struct ch_model *model, ch_error *error);
 
 /* A model without values and one with fresh ones; torch: PyTorch's draws, NULL: Philox. */
-ch_status model_of_recipe(const ch_recipe *recipe, struct ch_model **model, ch_error *error);
+ch_status model_of_recipe(const ch_recipe *recipe, const struct vocab_plan *vocab, struct ch_model **model,
+                          ch_error *error);
+/* The same where nobody has the material open. */
+ch_status model_of_recipe_alone(const ch_recipe *recipe, struct ch_model **model, ch_error *error);
 ch_status model_fill(struct ch_model *model, const ch_recipe *recipe, struct torch_rng *torch, ch_error *error);
 
 /* Fails with a sentence if the model has no decoder. */

@@ -42,7 +42,7 @@ static ch_status find_recipe(char *file, const char *path, ch_error *error) {
 
 /* What a run's recipe knows and its model does not. */
 static ch_status set_data(ch_recipe *recipe, const char *path, ch_error *error) {
-    static const char *const known[] = {"min-len", "max-len", "init"};
+    static const char *const known[] = {"min-len", "max-len", "init", "text", "tokens", "framing", "held-out"};
     char file[RUN_PATH];
     ch_recipe *run;
     ch_status status = find_recipe(file, path, error);

@@ -18,6 +18,8 @@ static const struct {
     family_row row;
 } families[] = {
     {"task", task_row},
+    {"tokens", text_tokens_row},
+    {"framing", framing_row},
     {"preset", preset_row},
     {"arch", arch_row},
     {"head", head_row},

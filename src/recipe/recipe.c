@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum type { WHOLE, NUMBER, CHOICE, SWITCH };
+enum type { WHOLE, NUMBER, CHOICE, SWITCH, PATH };
 
 /* One row: what the user sees, where the value lives, and what values it takes. */
 struct row {
@@ -34,11 +34,21 @@ struct row {
 #define SWITCH_ROW(name, field, help, group)                                                                           \
     { {name, NULL, "off", help, group}, SWITCH, FIELD(field), 0, 0, false, NULL, NULL }
 
+#define PATH_ROW(name, field, value, help, group)                                                                      \
+    { {name, value, "", help, group}, PATH, FIELD(field), 0, 0, false, NULL, NULL }
+
 static const struct row table[] = {
     CHOICE_ROW("task", task, "reverse", "TASK", task_row, "what to learn: reverse, copy or brackets", "data"),
     WHOLE_ROW("symbols", symbols, "10", 1, MOST_SYMBOLS, "words of the vocabulary: numbers from 0", "data"),
     WHOLE_ROW("min-len", min_len, "4", 1, 1e6, "shortest source", "data"),
     WHOLE_ROW("max-len", max_len, "10", 1, 1e6, "longest source", "data"),
+
+    PATH_ROW("text", text_file, "FILE", "a text to learn from, in place of a task", "data"),
+    CHOICE_ROW("tokens", tokens, "characters", "{bytes,characters}", text_tokens_row, "what a text is cut into",
+               "data"),
+    CHOICE_ROW("framing", framing, "windows", "{windows,lines}", framing_row, "how a text becomes examples", "data"),
+    NUMBER_ROW("held-out", held_out, "SHARE", "0.1", 0, 1, true,
+               "share of a text, its end, that is kept for validation", "data"),
 
     CHOICE_ROW("preset", preset, "lesson", "NAME", preset_row,
                "parts of a known model, all at once; options that are given, before or behind it, win over it",
@@ -123,6 +133,10 @@ const ch_option *ch_recipe_option(size_t i) {
 
 /* ---- one value ---- */
 
+static const char *text_of(const ch_recipe *recipe, const struct row *row) {
+    return row->type == PATH ? (const char *)recipe + row->field : recipe->text[row - table];
+}
+
 static const struct row *find(const char *name, ch_error *error) {
     const char *names[RECIPE_OPTIONS];
     for (int i = 0; i < RECIPE_OPTIONS; i++) {
@@ -176,7 +190,17 @@ static ch_status set_switch(ch_recipe *recipe, const struct row *row, const char
     return CH_OK;
 }
 
+static ch_status set_path(ch_recipe *recipe, const struct row *row, const char *text, ch_error *error) {
+    size_t length = strlen(text);
+    if (length >= RECIPE_PATH)
+        return fail(error, CH_USAGE, "%s: expected a path of less than %d bytes, found %zu", row->option.name,
+                    RECIPE_PATH, length);
+    memcpy((char *)recipe + row->field, text, length + 1);
+    return CH_OK;
+}
+
 static ch_status set_row(ch_recipe *recipe, const struct row *row, const char *text, ch_error *error) {
+    if (row->type == PATH) return set_path(recipe, row, text, error);
     ch_status status = row->type == WHOLE    ? set_whole(recipe, row, text, error)
                        : row->type == NUMBER ? set_number(recipe, row, text, error)
                        : row->type == SWITCH ? set_switch(recipe, row, text, error)
@@ -214,7 +238,7 @@ void ch_recipe_free(ch_recipe *recipe) {
 ch_status ch_recipe_set(ch_recipe *recipe, const char *name, const char *value, ch_error *error) {
     const struct row *row = find(name, error);
     if (!row) return CH_USAGE;
-    if (strlen(value) >= RECIPE_TEXT)
+    if (row->type != PATH && strlen(value) >= RECIPE_TEXT)
         return fail(error, CH_USAGE, "%s: expected a value of less than %d characters, found %zu", name, RECIPE_TEXT,
                     strlen(value));
     ch_status status = set_row(recipe, row, value, error);
@@ -227,13 +251,13 @@ ch_status ch_recipe_set(ch_recipe *recipe, const char *name, const char *value, 
 const char *ch_recipe_get(const ch_recipe *recipe, const char *name) {
     const struct row *row = find(name, NULL);
     ch_assert(row);
-    return recipe->text[row - table];
+    return text_of(recipe, row);
 }
 
 bool recipe_is_default(const ch_recipe *recipe, const char *option) {
     const struct row *row = find(option, NULL);
     ch_assert(row);
-    return strcmp(recipe->text[row - table], row->option.default_value) == 0;
+    return strcmp(text_of(recipe, row), row->option.default_value) == 0;
 }
 
 struct recipe_source recipe_source(const ch_recipe *recipe, const char *option) {
@@ -255,10 +279,6 @@ struct example_stream example_stream(const ch_recipe *recipe, enum philox_use us
                                    .torch = torch};
 }
 
-struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t length) {
-    return (struct example_limits){(int)length, recipe->task->kind == TASK_TO_CLASS ? 1 : (int)length + 2};
-}
-
 int recipe_threads(const ch_recipe *recipe) {
     return parallel_threads((int)recipe->threads);
 }
@@ -276,7 +296,7 @@ struct js_value *recipe_to_json(const ch_recipe *recipe) {
         const char *field = (const char *)recipe + row->field;
         struct js_value *value = row->type == WHOLE    ? js_new_int(*(const int64_t *)field)
                                  : row->type == NUMBER ? js_new_double(*(const double *)field)
-                                                       : js_new_text(recipe->text[i]);
+                                                       : js_new_text(text_of(recipe, row));
         complete = js_set(object, row->option.name, value);
     }
     if (complete) return object;

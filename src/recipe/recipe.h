@@ -8,6 +8,8 @@
 #include "base/family.h"
 #include "base/json.h"
 #include "data/examples.h"
+#include "data/framing.h"
+#include "data/tokens.h"
 #include "kernels/kernels.h"
 #include "nn/arch.h"
 #include "nn/bias.h"
@@ -20,7 +22,7 @@
 #include "optim/schedule.h"
 #include "recipe/preset.h"
 
-enum { RECIPE_OPTIONS = 47, RECIPE_TEXT = 64 };
+enum { RECIPE_OPTIONS = 51, RECIPE_TEXT = 64, RECIPE_PATH = 4096 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -33,6 +35,10 @@ struct ch_recipe {
     /* data */
     const struct task *task;
     int64_t symbols, min_len, max_len;
+    char text_file[RECIPE_PATH]; /* in place of a task; "": none */
+    const struct tokens *tokens;
+    const struct framing *framing;
+    double held_out;
     /* model */
     const struct preset *preset;
     const struct arch *arch;
@@ -88,8 +94,14 @@ ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error);
 /* what concerns the positions and the widths that they need alone. */
 ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error);
 
-/* Tokens of an example of so many symbols. */
+/* Whether its examples come from a text and not from a task. */
+bool recipe_has_text(const ch_recipe *recipe);
+
+/* Symbols of the shortest and of the longest example; tokens of one with so many, and of the longest. */
+int64_t recipe_shortest(const ch_recipe *recipe);
+int64_t recipe_longest(const ch_recipe *recipe);
 struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t length);
+struct example_limits recipe_most_tokens(const ch_recipe *recipe);
 
 /* The recipe's examples, for one use; torch: drawn by PyTorch's generator, NULL: by Philox. */
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch);

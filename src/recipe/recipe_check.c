@@ -4,7 +4,31 @@
 
 const struct head *recipe_head(const ch_recipe *recipe) {
     if (recipe->arch->decoder) return &head_next_token;
-    return recipe->task->classes ? &head_classification : &head_masked_token;
+    return recipe_has_text(recipe) ? &head_masked_token : &head_classification;
+}
+
+bool recipe_has_text(const ch_recipe *recipe) {
+    return *recipe->text_file;
+}
+
+int64_t recipe_shortest(const ch_recipe *recipe) {
+    return recipe_has_text(recipe) ? recipe->max_positions : recipe->min_len;
+}
+
+int64_t recipe_longest(const ch_recipe *recipe) {
+    return recipe_has_text(recipe) ? recipe->max_positions : recipe->max_len;
+}
+
+struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t length) {
+    int tokens = (int)length;
+    if (recipe_has_text(recipe)) /* hidden tokens are told of the row they stand in, others of the row before */
+        return recipe_head(recipe)->decodes ? (struct example_limits){0, tokens + 1}
+                                            : (struct example_limits){tokens, tokens + 1};
+    return (struct example_limits){tokens, recipe->task->kind == TASK_TO_CLASS ? 1 : tokens + 2};
+}
+
+struct example_limits recipe_most_tokens(const ch_recipe *recipe) {
+    return recipe_example_size(recipe, recipe_longest(recipe));
 }
 
 int recipe_kv_heads(const ch_recipe *recipe) {
@@ -40,7 +64,7 @@ ch_status recipe_check_positions(const ch_recipe *recipe, ch_error *error) {
 }
 
 static ch_status check_pairs(const ch_recipe *recipe, ch_error *error) {
-    if (!recipe->task->in_pairs) return CH_OK;
+    if (recipe_has_text(recipe) || !recipe->task->in_pairs) return CH_OK;
     if (recipe->symbols % 2)
         return fail(error, CH_USAGE,
                     "symbols: expected an even number for task %s, an opening and a closing each, "
@@ -56,13 +80,21 @@ static ch_status check_pairs(const ch_recipe *recipe, ch_error *error) {
 static ch_status check_task(const ch_recipe *recipe, ch_error *error) {
     const char *arch = recipe->arch->variant.name, *task = recipe->task->variant.name;
     struct recipe_source from = recipe_source(recipe, "arch");
-    if (recipe->arch->decoder && recipe->task->classes)
+    bool decoder = recipe->arch->decoder, pairs = decoder && recipe->arch->encoder;
+    bool asks_class = recipe->task->kind == TASK_TO_CLASS;
+    if (recipe_has_text(recipe) && pairs)
+        return fail(error, CH_USAGE,
+                    "text %s has no sources with targets, which arch %s%s%s learns from: take --arch decoder-only, or "
+                    "encoder-only for hidden tokens",
+                    recipe->text_file, arch, from.word, from.preset);
+    if (recipe_has_text(recipe)) return CH_OK;
+    if (decoder && asks_class)
         return fail(error, CH_USAGE,
                     "task %s asks for a class, and arch %s%s%s writes tokens: it needs --arch encoder-only", task, arch,
                     from.word, from.preset);
-    if (!recipe->arch->decoder && !recipe->task->classes)
+    if (!decoder && !asks_class)
         return fail(error, CH_USAGE,
-                    "task %s asks for a sequence, and arch %s%s%s cannot write one: take arch encoder-decoder or "
+                    "task %s asks for a sequence, and arch %s%s%s cannot write one: take --arch encoder-decoder or "
                     "decoder-only",
                     task, arch, from.word, from.preset);
     return CH_OK;
@@ -70,6 +102,7 @@ static ch_status check_task(const ch_recipe *recipe, ch_error *error) {
 
 /* Positions that the longest example takes, and what takes them besides a source. */
 static ch_status check_positions(const ch_recipe *recipe, ch_error *error) {
+    if (recipe_has_text(recipe)) return CH_OK; /* its windows are cut to fit */
     long long length = (long long)recipe->max_len, positions = length + 1;
     const char *why = "one more for <sos>";
     if (!recipe->arch->encoder && !recipe->task->classes) {
@@ -113,7 +146,7 @@ ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error) {
     if (status == CH_OK) status = check_decay(recipe, error);
     if (status == CH_OK) status = check_rates(recipe, error);
     if (status != CH_OK) return status;
-    if (recipe->min_len > recipe->max_len)
+    if (!recipe_has_text(recipe) && recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
                     (long long)recipe->max_len);
     return check_positions(recipe, error);

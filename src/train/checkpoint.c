@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRAINER_SCHEMA = 2, ITEM_NAME = PARAM_NAME + 32 };
+enum { TRAINER_SCHEMA = 2, ITEM_NAME = PARAM_NAME + 32, TEXT_MARK = 17 };
 
 #define TORCH_STATE "rng.torch"
 static const int64_t torch_words = sizeof(struct torch_rng) / sizeof(uint32_t);
@@ -57,19 +57,23 @@ static size_t fill_items(const struct ch_trainer *t, struct st_item *item, char 
     return count;
 }
 
+/* What a text is known by; empty for a task. */
+static void text_mark(const struct ch_trainer *t, char out[TEXT_MARK]) {
+    out[0] = '\0';
+    if (t->material.mark) snprintf(out, TEXT_MARK, "%016llx", (unsigned long long)t->material.mark);
+}
+
 static ch_status save_trainer(const struct ch_trainer *t, const char *path, ch_error *error) {
     size_t most = (size_t)t->model->params.count * (size_t)blocks_of(t) + 1;
     struct st_item *item = mem_new(most, sizeof *item);
-    char *names = mem_new(most, ITEM_NAME), step[24], best_step[24], best_loss[32], schema[8];
+    char *names = mem_new(most, ITEM_NAME), step[24], best_step[24], best_loss[32], schema[8], mark[TEXT_MARK];
     snprintf(step, sizeof step, "%lld", (long long)t->step);
     snprintf(best_step, sizeof best_step, "%lld", (long long)t->best_step);
     snprintf(best_loss, sizeof best_loss, "%.17g", t->best_loss);
     snprintf(schema, sizeof schema, "%d", TRAINER_SCHEMA);
-    struct st_pair metadata[] = {{"format", "clearhead trainer"},
-                                 {"schema", schema},
-                                 {"step", step},
-                                 {"best_step", best_step},
-                                 {"best_loss", best_loss}};
+    text_mark(t, mark);
+    struct st_pair metadata[] = {{"format", "clearhead trainer"}, {"schema", schema},       {"step", step},
+                                 {"best_step", best_step},        {"best_loss", best_loss}, {"text", mark}};
     ch_status status = item && names ? st_write(path, item, fill_items(t, item, names), metadata,
                                                 sizeof metadata / sizeof *metadata, error)
                                      : fail_memory(error, "saving a checkpoint");
@@ -157,11 +161,23 @@ static ch_status load_step(struct ch_trainer *t, const struct st_file *file, int
     return refuse_entry(file, where, "step", expected, error);
 }
 
+/* A run goes on with the text that it began with. */
+static ch_status check_text(const struct ch_trainer *t, const struct st_file *file, const char *where,
+                            ch_error *error) {
+    const char *found = st_metadata(file, "text");
+    char mark[TEXT_MARK];
+    text_mark(t, mark);
+    if (strcmp(mark, found ? found : "") == 0) return CH_OK;
+    return fail(error, CH_FAILED, "%s: expected a run on the tokens of %s as they are now, found one on others", where,
+                t->recipe.text_file);
+}
+
 static ch_status load_trainer(struct ch_trainer *t, const char *path, int64_t step, ch_error *error) {
     struct st_file *file;
     ch_status status = st_open(path, &file, error);
     if (status != CH_OK) return status;
     status = load_step(t, file, step, path, error);
+    if (status == CH_OK) status = check_text(t, file, path, error);
     if (status == CH_OK) status = load_blocks(t, file, error);
     if (status == CH_OK && t->recipe.rng->torch) status = load_torch(t, file, path, error);
     st_close(file);
@@ -186,10 +202,10 @@ ch_status checkpoint_load(struct ch_trainer *t, const char *folder, ch_error *er
     char path[RUN_PATH];
     const char *name = strrchr(folder, '/');
     ch_assert(name && run_step_of(name + 1) >= 0);
-    ch_status status = run_path(path, folder, RUN_MODEL, error);
-    if (status == CH_OK) status = load_model(t, path, error);
-    if (status == CH_OK) status = run_path(path, folder, RUN_TRAINER, error);
+    ch_status status = run_path(path, folder, RUN_TRAINER, error);
     if (status == CH_OK) status = load_trainer(t, path, run_step_of(name + 1), error);
+    if (status == CH_OK) status = run_path(path, folder, RUN_MODEL, error);
+    if (status == CH_OK) status = load_model(t, path, error);
     if (status == CH_OK) t->saved_step = t->step;
     return status;
 }

@@ -27,17 +27,21 @@ uint64_t deal_bytes(int shards, uint64_t capacity, uint64_t longest) {
     return mem_times(numbers, sizeof(int));
 }
 
+static int tokens_of(const struct ch_examples *examples, int i) {
+    return examples->source_length[i] + examples->target_length[i];
+}
+
 /* By counting, so that nothing is allocated and equal lengths keep their order. */
 static void sort(struct deal *deal, const struct ch_examples *examples) {
-    int longest = examples->longest, *place = deal->longer;
+    int longest = examples->longest + examples->longest_target, *place = deal->longer;
     memset(place, 0, ((size_t)longest + 2) * sizeof *place);
-    for (int i = 0; i < examples->count; i++) place[examples->source_length[i]]++;
+    for (int i = 0; i < examples->count; i++) place[tokens_of(examples, i)]++;
     for (int length = longest, before = 0; length >= 0; length--) {
         int here = place[length];
         place[length] = before;
         before += here;
     }
-    for (int i = 0; i < examples->count; i++) deal->sorted[place[examples->source_length[i]]++] = i;
+    for (int i = 0; i < examples->count; i++) deal->sorted[place[tokens_of(examples, i)]++] = i;
 }
 
 /* The card of a shard in a round: rounds go there and back. */

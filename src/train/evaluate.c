@@ -1,5 +1,6 @@
 /* Evaluation on fresh examples: the loss of teacher forcing, and whole answers decoded greedily. */
 #include "base/memory.h"
+#include "recipe/material.h"
 #include "train/deal.h"
 #include "train/evaluate.h"
 
@@ -8,7 +9,7 @@
 enum { BATCH = 50, BATCH_TOKENS = 512 }; /* the most sequences at a time, and about their tokens */
 
 static int batch_size(int longest) {
-    int fit = BATCH_TOKENS / longest;
+    int fit = 2 * BATCH_TOKENS / longest; /* an example's source and target have about as many each */
     return fit < 1 ? 1 : fit < BATCH ? fit : BATCH;
 }
 
@@ -65,7 +66,7 @@ ch_status evaluate_forcing(const struct ch_model *model, const struct attention_
                         .loss = mem_new((size_t)batches, sizeof *f.loss),
                         .workers = by->shards < batches ? by->shards : batches,
                         .batches = batches};
-    bool complete = deal_new(&f.deal, batches, examples->count, examples->longest) && f.loss;
+    bool complete = deal_new(&f.deal, batches, examples->count, examples->longest + examples->longest_target) && f.loss;
     if (complete) {
         deal_examples(&f.deal, examples);
         parallel_for(by->team, f.workers, force_batches, &f);
@@ -79,7 +80,8 @@ ch_status evaluate_forcing(const struct ch_model *model, const struct attention_
 /* With shards of its own, one for each thread that finds work. */
 static ch_status force_all(const struct ch_model *model, const ch_recipe *recipe, const struct ch_examples *examples,
                            int threads, ch_evaluation *result, ch_error *error) {
-    struct evaluators by = {.batch = batch_size(examples->longest), .team = team_new(threads)};
+    struct evaluators by = {.batch = batch_size(examples->longest + examples->longest_target),
+                            .team = team_new(threads)};
     int batches = (examples->count + by.batch - 1) / by.batch;
     struct shard_use use = evaluate_use(model, recipe, by.batch);
     by.shards = threads < batches ? threads : batches;
@@ -119,7 +121,15 @@ static ch_status decode_all(const struct ch_model *model, const struct attention
     return status;
 }
 
+static ch_status text_fits(const struct ch_model *model, const ch_recipe *recipe, ch_error *error) {
+    if (recipe_head(recipe) == model->net.head && model->vocab.tokens->of_text) return CH_OK;
+    return fail(error, CH_USAGE, "text %s: expected a model of texts, and this one is %s with a head %s and tokens %s",
+                recipe->text_file, model->net.arch->variant.name, model->net.head->variant.name,
+                model->vocab.tokens->variant.name);
+}
+
 ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, ch_error *error) {
+    if (recipe_has_text(recipe)) return text_fits(model, recipe, error);
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
                     (long long)recipe->max_len);
@@ -136,22 +146,45 @@ ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, c
     return CH_OK;
 }
 
+/* The part of a text that is held out, or fresh examples of a task. */
+static ch_status draw_examples(const struct material *material, struct ch_examples *examples, size_t count,
+                               ch_error *error) {
+    int drawn = material->corpus.count ? material->corpus.held_out : (int)count;
+    if (!drawn)
+        return fail(error, CH_USAGE, "held-out: expected a share of %s to measure the model on, found 0",
+                    material->recipe->text_file);
+    ch_status status = material_examples(material, examples, drawn, error);
+    if (status == CH_OK && material->corpus.count) material_hold_out(material, examples);
+    if (status == CH_OK && !material->corpus.count) material_draw(material, examples, PHILOX_EVAL, NULL, 0, drawn);
+    return status;
+}
+
+static ch_status evaluate(const ch_model *model, const struct material *material, size_t count, ch_evaluation *result,
+                          ch_error *error) {
+    const ch_recipe *recipe = material->recipe;
+    struct ch_examples examples;
+    ch_status status = draw_examples(material, &examples, count, error);
+    if (status != CH_OK) return status;
+    int threads = recipe_threads(recipe);
+    status = force_all(model, recipe, &examples, threads, result, error);
+    if (status == CH_OK && model->net.head->decodes && !recipe_has_text(recipe))
+        status = decode_all(model, recipe->attention, &examples, threads, result, error);
+    result->bits_per_character = material_bits(material, result->loss);
+    examples_release(&examples);
+    return status;
+}
+
 ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, size_t count, ch_evaluation *result,
                       ch_error *error) {
     *result = (ch_evaluation){0};
     if (count < 1 || count > 10000000)
         return fail(error, CH_USAGE, "examples: expected 1 to 10000000, found %zu", count);
+    struct material material;
+    struct vocab_plan vocab = config_vocab(&model->config);
     ch_status status = evaluate_fits(model, recipe, error);
+    if (status == CH_OK) status = material_open(&material, recipe, &vocab, error);
     if (status != CH_OK) return status;
-    struct ch_examples examples;
-    status = examples_init(&examples, (int)count, (int)recipe->max_len, (int)recipe->symbols, error);
-    if (status != CH_OK) return status;
-    struct example_stream stream = example_stream(recipe, PHILOX_EVAL, NULL);
-    examples_draw(&examples, &stream, 0, 0, (int)count);
-    int threads = recipe_threads(recipe);
-    status = force_all(model, recipe, &examples, threads, result, error);
-    if (status == CH_OK && model->net.head->decodes)
-        status = decode_all(model, recipe->attention, &examples, threads, result, error);
-    examples_release(&examples);
+    status = evaluate(model, &material, count, result, error);
+    material_free(&material);
     return status;
 }

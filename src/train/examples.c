@@ -1,29 +1,27 @@
 /* ch_examples_new: what training would draw first, which with PyTorch's generator comes after the initial weights. */
 #include "base/memory.h"
-#include "data/examples.h"
 #include "model/model.h"
+#include "recipe/material.h"
 
 /* Leaves the generator where the first batch finds it. */
 static ch_status skip_weights(const ch_recipe *recipe, struct torch_rng *torch, ch_error *error) {
     struct ch_model *model;
-    ch_status status = model_of_recipe(recipe, &model, error);
+    ch_status status = model_of_recipe_alone(recipe, &model, error);
     if (status == CH_OK) status = model_fill(model, recipe, torch, error);
     ch_model_free(model);
     return status;
 }
 
-static ch_status draw(struct ch_examples *examples, const ch_recipe *recipe, size_t count, ch_error *error) {
+static ch_status draw(struct ch_examples *examples, const struct material *material, size_t count, ch_error *error) {
+    const ch_recipe *recipe = material->recipe;
     struct torch_rng torch;
     torch_rng_seed(&torch, (uint64_t)recipe->seed);
-    struct example_stream stream = example_stream(recipe, PHILOX_DATA, recipe->rng->torch ? &torch : NULL);
     /* PyTorch draws all lengths of a batch first, so the batch must have the size that training gives it. */
     int batch = recipe->rng->torch && count < (size_t)recipe->batch_size ? (int)recipe->batch_size : (int)count;
     ch_status status = recipe->rng->torch ? skip_weights(recipe, &torch, error) : CH_OK;
-    struct vocab_plan vocab = task_vocab(recipe->task, stream.symbols);
-    struct example_limits limits = {stream.max_length, stream.max_length + 2};
-    if (status == CH_OK) status = examples_init_for(examples, batch, limits, &vocab, error);
+    if (status == CH_OK) status = material_examples(material, examples, batch, error);
     if (status != CH_OK) return status;
-    examples_draw(examples, &stream, 1, 0, batch);
+    material_draw(material, examples, PHILOX_DATA, recipe->rng->torch ? &torch : NULL, 1, batch);
     examples->count = (int)count;
     return CH_OK;
 }
@@ -32,10 +30,12 @@ ch_status ch_examples_new(const ch_recipe *recipe, size_t count, ch_examples **o
     *out = NULL;
     if (count < 1 || count > 1000000) return fail(error, CH_USAGE, "examples: expected 1 to 1000000, found %zu", count);
     ch_status status = recipe_check_sizes(recipe, error);
+    struct material material;
+    if (status == CH_OK) status = material_open(&material, recipe, NULL, error);
     if (status != CH_OK) return status;
     struct ch_examples *examples = mem_new(1, sizeof *examples);
-    if (!examples) return fail_memory(error, "examples");
-    status = draw(examples, recipe, count, error);
+    status = examples ? draw(examples, &material, count, error) : fail_memory(error, "examples");
+    material_free(&material);
     if (status == CH_OK)
         *out = examples;
     else

@@ -22,7 +22,7 @@ static void drawn_free(struct drawn *drawn) {
 }
 
 static double largest_sum(const ch_recipe *recipe, double sequences, double draws) {
-    double low = (double)recipe->min_len, high = (double)recipe->max_len, range = high - low + 1;
+    double low = (double)recipe_shortest(recipe), high = (double)recipe_longest(recipe), range = high - low + 1;
     double deviation = sqrt((range * range - 1) / 12 * sequences);
     double sum = sequences * (low + high) / 2 + deviation * sqrt(2 * log(draws < 1 ? 1 : draws));
     return sum < sequences * high ? sum : sequences * high;
@@ -55,7 +55,8 @@ static bool drawn_new(struct drawn *drawn, const struct config *config, const ch
     drawn->target.length = length + sequences;
     double all = largest_sum(recipe, batch, draws) * sequences / batch;
     for (int b = 0; b < sequences; b++) {
-        struct example_limits size = recipe_example_size(recipe, spread(b, sequences, (double)recipe->max_len, all));
+        struct example_limits size =
+            recipe_example_size(recipe, spread(b, sequences, (double)recipe_longest(recipe), all));
         struct batch_limits rows = frame_limits(config, 1, size.source, size.target);
         add_rows(&drawn->source, &length[b], rows.source);
         add_rows(&drawn->target, &length[sequences + b], rows.target);
@@ -89,28 +90,33 @@ static void measure_state(struct trainer_memory *memory, const struct ch_model *
     memory->moments = mem_times(trained, (uint64_t)recipe->optimizer->moments);
 }
 
-static void measure_batches(struct trainer_memory *memory, const struct ch_model *model, const ch_recipe *recipe,
-                            uint64_t lanes) {
-    uint64_t batch = (uint64_t)recipe->batch_size, longest = (uint64_t)recipe->max_len;
-    uint64_t examples = examples_bytes(batch + (uint64_t)recipe->validation, longest);
-    uint64_t bytes = mem_plus(examples, deal_bytes(trainer_shards(recipe), batch, longest));
+static void measure_batches(struct trainer_memory *memory, const struct ch_model *model,
+                            const struct material *material, uint64_t lanes) {
+    const ch_recipe *recipe = material->recipe;
+    uint64_t batch = (uint64_t)recipe->batch_size;
+    struct example_limits most = recipe_most_tokens(recipe);
+    uint64_t examples = examples_bytes(batch + (uint64_t)material->held_out, most);
+    uint64_t bytes =
+        mem_plus(examples, deal_bytes(trainer_shards(recipe), batch, (uint64_t)most.source + (uint64_t)most.target));
     struct batch_limits limits = trainer_limits(model, recipe);
     uint64_t rows = mem_times((uint64_t)limits.sequences, (uint64_t)limits.source + (uint64_t)limits.target);
+    bytes = mem_plus(bytes, mem_times((uint64_t)material->corpus.count, sizeof(int)));
     memory->batches = mem_plus(bytes, mem_times(mem_times(rows, 4 * sizeof(int)), lanes));
 }
 
-struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe, bool set_aside) {
+struct trainer_memory trainer_measure(const struct ch_model *model, const struct material *material, bool set_aside) {
+    const ch_recipe *recipe = material->recipe;
     struct trainer_memory memory = {.products = gemm_memory()};
     struct shard_use uses[TRAINER_USES];
     uint64_t lanes = (uint64_t)trainer_lanes(recipe);
     int count = trainer_uses(model, recipe, uses);
     measure_state(&memory, model, recipe, lanes);
-    measure_batches(&memory, model, recipe, lanes);
+    measure_batches(&memory, model, material, lanes);
     uint64_t step =
         measure_walk(model, recipe, uses[0], (int)recipe->batch_size, set_aside ? 0 : (double)recipe->steps);
     memory.activations = mem_times(step, lanes);
     if (count < 2) return memory;
-    uint64_t validation = measure_walk(model, recipe, uses[1], (int)recipe->validation, set_aside ? 0 : 1);
+    uint64_t validation = measure_walk(model, recipe, uses[1], material->held_out, set_aside ? 0 : 1);
     if (validation > step) memory.validation = mem_times(validation - step, lanes);
     return memory;
 }

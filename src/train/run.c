@@ -234,6 +234,7 @@ static ch_status validate(struct ch_trainer *t, ch_step *step, ch_error *error) 
                         "step %lld: the loss on held-out examples is %s; a lower lr or a longer warmup may help",
                         (long long)t->step, isnan(result.loss) ? "not a number" : "infinite");
         step->validation_loss = result.loss;
+        step->bits_per_character = material_bits(&t->material, result.loss);
         if (t->best_step >= 0 && result.loss >= t->best_loss) return CH_OK;
         t->best_loss = result.loss;
     }

@@ -40,7 +40,7 @@ static ch_status new_workspace(struct shard *shard, const struct ch_model *model
 }
 
 struct batch_limits shard_limits(const struct ch_model *model, const ch_recipe *recipe, int sequences) {
-    struct example_limits size = recipe_example_size(recipe, recipe->max_len);
+    struct example_limits size = recipe_most_tokens(recipe);
     return frame_limits(&model->config, sequences, size.source, size.target);
 }
 

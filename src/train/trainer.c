@@ -51,7 +51,8 @@ static struct pass measuring_pass(const ch_recipe *recipe) {
 int trainer_validation_batch(const ch_recipe *recipe) {
     enum { TOKENS = 160 };
     int shards = trainer_shards(recipe), shard = (int)((recipe->batch_size + shards - 1) / shards);
-    int fit = TOKENS / (int)recipe->max_len;
+    struct example_limits most = recipe_most_tokens(recipe);
+    int longest = most.source > most.target ? most.source : most.target - 1, fit = TOKENS / longest;
     return shard > fit ? shard : fit;
 }
 
@@ -62,8 +63,8 @@ int trainer_uses(const struct ch_model *model, const ch_recipe *recipe, struct s
     return recipe->validation ? TRAINER_USES : 1;
 }
 
-static ch_status check_memory(const struct ch_model *model, const ch_recipe *recipe, ch_error *error) {
-    struct trainer_memory memory = trainer_measure(model, recipe, true);
+static ch_status check_memory(const struct ch_trainer *t, ch_error *error) {
+    struct trainer_memory memory = trainer_measure(t->model, &t->material, true);
     return memory_check("training this recipe needs", trainer_memory_total(&memory), error);
 }
 
@@ -85,21 +86,18 @@ static ch_status new_state(struct ch_trainer *t, ch_error *error) {
 static ch_status new_result(struct ch_trainer *t, ch_error *error) {
     t->result = t->model;
     if (!t->recipe.average) return CH_OK;
-    ch_status status = model_of_recipe(&t->recipe, &t->result, error);
+    ch_status status = model_of_recipe(&t->recipe, &t->material.vocab, &t->result, error);
     if (status == CH_OK) status = model_allocate(t->result, error);
     if (status == CH_OK) memcpy(t->result->params.value, t->model->params.value, t->model->params.block * sizeof(real));
     return status;
 }
 
-/* Examples of another stream than training's, the same at every validation; never from PyTorch's generator, whose draws
- * count.
- */
+/* Of a task, examples of another stream than training's, the same at every validation; never from PyTorch's generator,
+ * whose draws count. */
 static ch_status draw_held_out(struct ch_trainer *t, ch_error *error) {
-    int count = (int)t->recipe.validation;
-    if (!count) return CH_OK;
-    struct example_stream stream = example_stream(&t->recipe, PHILOX_VALIDATION, NULL);
-    ch_status status = examples_init(&t->held_out, count, stream.max_length, stream.symbols, error);
-    if (status == CH_OK) examples_draw(&t->held_out, &stream, 0, 0, count);
+    if (!t->material.held_out) return CH_OK;
+    ch_status status = material_examples(&t->material, &t->held_out, t->material.held_out, error);
+    if (status == CH_OK) material_hold_out(&t->material, &t->held_out);
     return status;
 }
 
@@ -110,18 +108,20 @@ static ch_status new_shards(struct ch_trainer *t, ch_error *error) {
     for (int lane = 0; lane < t->lanes && status == CH_OK; lane++)
         status = shard_new_for(&t->lane[lane], t->model, uses, count, error);
     if (status != CH_OK) return status;
-    if (!deal_new(&t->deal, t->shards, (int)t->recipe.batch_size, (int)t->recipe.max_len))
-        return fail_memory(error, "a batch");
-    return examples_init(&t->examples, (int)t->recipe.batch_size, (int)t->recipe.max_len, (int)t->recipe.symbols,
-                         error);
+    int batch = (int)t->recipe.batch_size;
+    struct example_limits most = recipe_most_tokens(&t->recipe);
+    if (!deal_new(&t->deal, t->shards, batch, most.source + most.target)) return fail_memory(error, "a batch");
+    return material_examples(&t->material, &t->examples, batch, error);
 }
 
 /* The optimiser's blocks of memory are only taken when all of them together fit. */
 static ch_status build(struct ch_trainer *t, ch_error *error) {
     t->team = team_new(recipe_threads(&t->recipe));
     if (!t->team) return fail_memory(error, "a trainer");
-    ch_status status = model_of_recipe(&t->recipe, &t->model, error);
-    if (status == CH_OK) status = check_memory(t->model, &t->recipe, error);
+    ch_status status = ch_recipe_check(&t->recipe, error);
+    if (status == CH_OK) status = material_open(&t->material, &t->recipe, NULL, error);
+    if (status == CH_OK) status = model_of_recipe(&t->recipe, &t->material.vocab, &t->model, error);
+    if (status == CH_OK) status = check_memory(t, error);
     if (status != CH_OK) return status;
     torch_rng_seed(&t->torch, (uint64_t)t->recipe.seed);
     status = model_fill(t->model, &t->recipe, t->recipe.rng->torch ? &t->torch : NULL, error);
@@ -170,6 +170,7 @@ void ch_trainer_free(ch_trainer *t) {
     examples_release(&t->held_out);
     if (t->result != t->model) ch_model_free(t->result);
     ch_model_free(t->model);
+    material_free(&t->material);
     mem_free(t);
 }
 
@@ -184,8 +185,8 @@ const ch_model *ch_trainer_model(const ch_trainer *trainer) {
 /* ---- one step ---- */
 
 static void draw(struct ch_trainer *t) {
-    struct example_stream stream = example_stream(&t->recipe, PHILOX_DATA, t->recipe.rng->torch ? &t->torch : NULL);
-    examples_draw(&t->examples, &stream, (uint64_t)t->step + 1, 0, (int)t->recipe.batch_size);
+    material_draw(&t->material, &t->examples, PHILOX_DATA, t->recipe.rng->torch ? &t->torch : NULL,
+                  (uint64_t)t->step + 1, (int)t->recipe.batch_size);
     deal_examples(&t->deal, &t->examples);
 }
 
@@ -329,6 +330,7 @@ ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
                      .grad_norm = norm,
                      .lr = rate_of(t, t->step),
                      .next_lr = rate_of(t, t->step + 1),
+                     .bits_per_character = (double)NAN,
                      .validation_loss = (double)NAN,
                      .seconds = profile_clock() - started,
                      .log = shown(&t->recipe, t->step)};

@@ -3,6 +3,7 @@
 #define CH_TRAIN_TRAINER_H
 
 #include "io/log.h"
+#include "recipe/material.h"
 #include "optim/decay.h"
 #include "train/deal.h"
 #include "train/shard.h"
@@ -12,6 +13,7 @@ enum { TRAIN_SHARDS = 4, TRAIN_LANES = 2, MOST_MOMENTS = 4 };
 
 struct ch_trainer {
     ch_recipe recipe;
+    struct material material;
     struct ch_model *model;  /* being trained */
     struct ch_model *result; /* what training makes: the mean of its weights; the model itself if none is kept */
     int64_t step;            /* steps taken */
@@ -65,7 +67,7 @@ int trainer_uses(const struct ch_model *model, const ch_recipe *recipe, struct s
 struct trainer_memory {
     uint64_t parameters, gradients, moments, activations, batches, validation, products;
 };
-struct trainer_memory trainer_measure(const struct ch_model *model, const ch_recipe *recipe, bool set_aside);
+struct trainer_memory trainer_measure(const struct ch_model *model, const struct material *material, bool set_aside);
 uint64_t trainer_memory_total(const struct trainer_memory *memory);
 
 /* The sentence for a step that is not finite: names the first tensor, in the order of computation, that is not. */
