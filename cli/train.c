@@ -41,6 +41,7 @@ static void watch(int number) {
 struct run {
     const char *folder;
     bool json, quiet, profile;
+    bool text;   /* learns from one */
     bool broken; /* standard output failed */
     struct progress progress;
     double started;
@@ -51,14 +52,14 @@ struct run {
 
 /* ---- each step -------------------------------------------------------------------------------- */
 
-/* What validation found, if there was one. */
+/* Of a text: what validation found, if there was one. */
 static bool put_validation(const ch_step *step) {
     if (isnan(step->validation_loss)) return true;
     if (!out("  val_loss %.4f", step->validation_loss)) return false;
     return isnan(step->bits_per_character) || out("  bits_per_character %.4f", step->bits_per_character);
 }
 
-static bool put_step(const ch_step *step, bool json) {
+static bool put_step(const ch_step *step, bool json, bool text) {
     if (json)
         return out_json(json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step,
                                   "steps", (json_int_t)step->steps, "loss", json_number(step->loss), "grad_norm",
@@ -68,7 +69,7 @@ static bool put_step(const ch_step *step, bool json) {
                                   json_number(step->seconds)));
     return out("step %5" PRId64 "  loss %.4f  grad_norm %.2f  lr %.2e", step->step, words_plain(step->loss),
                words_plain(step->grad_norm), step->next_lr) &&
-           put_validation(step) && out("\n");
+           (!text || put_validation(step)) && out("\n");
 }
 
 static void draw_progress(struct run *run, const ch_step *step) {
@@ -87,7 +88,7 @@ static bool each_step(const ch_step *step, void *context) {
     run->times.seconds += step->seconds;
     if (step->log && (run->json || !run->quiet)) {
         progress_erase(&run->progress);
-        if (!put_step(step, run->json) || !out_flush()) run->broken = true;
+        if (!put_step(step, run->json, run->text) || !out_flush()) run->broken = true;
     }
     if (progress_due(&run->progress)) draw_progress(run, step);
     return !stop_signal && !run->broken;
@@ -174,6 +175,7 @@ static int train(struct run *run, ch_trainer *trainer, bool verbose, bool resume
     ch_string_free(recipe);
     if (resumed) say_missing(run, trainer);
     if (!run->quiet) say_start(run, trainer, resumed);
+    run->text = *ch_recipe_get(ch_trainer_recipe(trainer), "text");
     run->progress = progress_start(!run->quiet);
     if (run->profile) ch_trainer_profile_start(trainer);
     run->started = terminal_clock();

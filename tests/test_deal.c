@@ -24,7 +24,7 @@ static int tokens(const struct deal *deal, const struct ch_examples *examples, i
 static void check_deal(int shards, int count) {
     struct ch_examples examples = batch_of(count, (uint64_t)(shards * 1000 + count));
     struct deal deal;
-    assert_true(deal_new(&deal, shards, count, LONGEST));
+    assert_true(deal_new(&deal, shards, count, 2 * LONGEST + 2));
     for (int again = 0; again < 2; again++) deal_examples(&deal, &examples);
     int times[200] = {0}, least = INT32_MAX, most = 0;
     for (int k = 0; k < count; k++) times[deal.example[k]]++;
@@ -55,7 +55,7 @@ static void one_shard_keeps_the_order(void **state) {
     (void)state;
     struct ch_examples examples = batch_of(50, 7);
     struct deal deal;
-    assert_true(deal_new(&deal, 1, 50, LONGEST));
+    assert_true(deal_new(&deal, 1, 50, 2 * LONGEST + 2));
     deal_examples(&deal, &examples);
     for (int k = 0; k < 50; k++) assert_int_equal(deal.example[k], k);
     deal_free(&deal);

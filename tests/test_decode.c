@@ -124,6 +124,39 @@ static void every_part_decodes(void **state) {
     remove_folder(folder);
 }
 
+/* Two models alike but for their number of positions, of which the answers of both go far beyond the smaller. */
+static void positions_that_extend(void **state) {
+    (void)state;
+    struct sources sources;
+    ch_answer few[SOURCES], many[SOURCES];
+    draw_sources(&sources);
+    for (size_t i = 0; position_row(i); i++) {
+        ch_recipe *recipe = recipe_of("d-model", "18", "heads", "3", "d-ff", "20", "max-positions", "4", "max-len", "3",
+                                      "min-len", "1", "position", position_row(i)->name, NULL);
+        ch_model *small = model_of(recipe);
+        set_option(recipe, "max-positions", "100");
+        ch_model *large = model_of(recipe);
+        bool extends = ((const struct position_variant *)position_row(i))->can_extend;
+        assert_int_equal(ch_model_get_info(small).max_positions, 4);
+        assert_int_equal(ch_model_get_info(small).longest > 4, extends);
+        ch_decoder *a = decoder_of(small, (ch_decode_options){.batch_size = 5, .keep_logits = true});
+        ch_decoder *b = decoder_of(large, (ch_decode_options){.batch_size = 5, .keep_logits = true});
+        ch_error error;
+        if (extends) {
+            decode(a, &sources, SOURCES, few);
+            decode(b, &sources, SOURCES, many);
+            check_same_answers(few, many, SOURCES);
+            check_close_logits(a, b, SOURCES, (size_t)ch_vocab_size(ch_model_vocab(small)));
+        } else {
+            check_sentence(ch_decoder_run(a, sources.sequence, SOURCES, few, &error), CH_FAILED, &error,
+                           "more than the model's 4 positions", NULL);
+        }
+        ch_decoder_free(a), ch_decoder_free(b);
+        ch_model_free(small), ch_model_free(large);
+        ch_recipe_free(recipe);
+    }
+}
+
 /* A model whose heads share keys and values, of widths that are not D / H: only the config's lists say so. */
 static ch_model *shared_heads_model(void) {
     struct config config = {.arch = &arch_encoder_decoder,
@@ -424,6 +457,7 @@ int main(void) {
         cmocka_unit_test(generated_padding_is_hidden),
         cmocka_unit_test(cached_is_full),
         cmocka_unit_test(every_part_decodes),
+        cmocka_unit_test(positions_that_extend),
         cmocka_unit_test(shared_heads_decode),
         cmocka_unit_test(batches_and_threads_change_nothing),
         cmocka_unit_test(a_decoder_can_be_used_again),

@@ -309,6 +309,30 @@ static void positions_are_the_formula(void **state) {
     js_free(figure);
 }
 
+/* Cosines of all pairs, then sines; lines are cosines. */
+static void rotary_positions_are_the_formula(void **state) {
+    (void)state;
+    ch_recipe *kept = made.recipe;
+    made.recipe = recipe_of("d-head", "8", "max-positions", "20", "position", "rope", "rope-base", "100",
+                            "rope-scaling", "linear", "rope-factor", "2", NULL);
+    struct js_value *figure = numbers_of(POSITIONS);
+    const struct js_value *map = js_at(js_find(panel_of(figure, 0), "maps"), 0), *rows = js_find(map, "values");
+    const struct js_value *series = js_find(panel_of(figure, 1), "series");
+    assert_int_equal(js_count(series), 2); /* pairs 0 and 2: other shares of four pairs fall on them */
+    for (size_t pos = 0; pos < 20; pos++) {
+        assert_int_equal(js_count(js_at(rows, pos)), 8);
+        for (size_t i = 0; i < 4; i++) {
+            double angle = (double)pos / 2 / pow(100, (double)i / 4);
+            assert_true(fabs(number_at(js_at(rows, pos), i) - cos(angle)) < 1e-6);
+            assert_true(fabs(number_at(js_at(rows, pos), i + 4) - sin(angle)) < 1e-6);
+        }
+        assert_true(fabs(number_at(js_find(js_at(series, 1), "y"), pos) - cos((double)pos / 20)) < 1e-6);
+    }
+    js_free(figure);
+    ch_recipe_free(made.recipe);
+    made.recipe = kept;
+}
+
 static void weights_are_those_of_the_model(void **state) {
     (void)state;
     struct js_value *figure = numbers_of(WEIGHTS);
@@ -535,12 +559,15 @@ static void other_bad_input(void **state) {
     check_sentence(ch_figure_positions(recipe, &figure, &error), CH_USAGE, &error, "d-model: expected an even number",
                    NULL);
     assert_null(figure);
-    static const char *const tables[] = {"learned", "none"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const tables[] = {"learned", "none", "alibi", "relative-bias"};
+    for (size_t i = 0; i < 4; i++) {
         set_option(recipe, "position", tables[i]);
         check_sentence(ch_figure_positions(recipe, &figure, &error), CH_USAGE, &error, tables[i], "no table", NULL);
         assert_null(figure);
     }
+    set_option(recipe, "position", "rope");
+    set_option(recipe, "d-head", "5");
+    check_sentence(ch_figure_positions(recipe, &figure, &error), CH_USAGE, &error, "d-head", "found 5", NULL);
     set_option(recipe, "position", "sinusoidal");
     set_option(recipe, "d-model", "1000000");
     set_option(recipe, "max-positions", "10000000");
@@ -626,6 +653,7 @@ int main(void) {
         cmocka_unit_test(pictures_that_are_refused),
         cmocka_unit_test(text_fits),
         cmocka_unit_test(positions_are_the_formula),
+        cmocka_unit_test(rotary_positions_are_the_formula),
         cmocka_unit_test(weights_are_those_of_the_model),
         cmocka_unit_test(training_is_the_log),
         cmocka_unit_test(layers_add_up),

@@ -396,6 +396,27 @@ static void configs_with_wrong_attention(void **state) {
     check_config("\"original_head\":[0,1]", "\"original_head\":[0,4096]", "'original_head'", "found 4096");
 }
 
+/* What is not said is the lesson's, as in files that are older than a part. */
+static void parts_that_an_older_file_does_not_name(void **state) {
+    (void)state;
+    static const char *const later[] = {",\"rope_base\":10000.0", ",\"rope_scaling\":\"none\"", ",\"rope_factor\":1.0",
+                                        ",\"bias\":\"all\"",      ",\"qk_norm\":\"off\"",       ",\"window\":0",
+                                        ",\"soft_cap\":0.0",      ",\"original_heads\":2",      ",\"original_heads\":2",
+                                        ",\"original_heads\":2"};
+    struct parts parts = fresh_parts();
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        char *at = strstr(parts.config, later[i]);
+        if (!at) fail_msg("'%s' is not in %s", later[i], parts.config);
+        memmove(at, at + strlen(later[i]), strlen(at + strlen(later[i])) + 1);
+    }
+    put_together(&parts);
+    ch_model *back = open_model(path), *model = small_model();
+    assert_true(config_same(&back->config, &model->config));
+    ch_model_free(back);
+    ch_model_free(model);
+    free_parts(&parts);
+}
+
 /* A model of text: its file says all of its vocabulary. */
 static void a_vocabulary_of_text_stands_in_the_file(void **state) {
     (void)state;
@@ -430,7 +451,7 @@ static void configs_with_a_wrong_vocabulary(void **state) {
     (void)state;
     static const char specials[] = "\"specials\":[\"<pad>\",\"<sos>\",\"<eos>\"]";
     check_config("\"tokens\":\"numbers\"", "\"tokens\":\"words\"", "unknown tokens 'words'",
-                 "have numbers, bytes, characters");
+                 "have bytes, characters, numbers");
     check_config("\"tokens\":\"numbers\"", "\"tokens\":7", "'tokens'", "expected a string");
     check_config("\"tokens\":\"numbers\"", "\"tokens\":\"bytes\"", "'symbols': expected 256", "found 10");
     check_config("\"tokens\":\"numbers\"", "\"tokens\":\"characters\"", "'characters'", "");
@@ -461,6 +482,40 @@ static void numbers_need_not_be_named(void **state) {
     ch_model_free(small);
     ch_model_free(model);
     free_parts(&parts);
+}
+
+static void parts_that_do_not_fit_each_other(void **state) {
+    (void)state;
+    static const char sinusoidal[] = "\"position\":\"sinusoidal\"";
+    check_config("\"rope_base\":10000.0", "\"rope_base\":500.0", "rope-base", "found sinusoidal");
+    check_config("\"rope_scaling\":\"none\"", "\"rope_scaling\":\"ntk\"", "rope-scaling", "found sinusoidal");
+    check_config("\"rope_factor\":1.0", "\"rope_factor\":0.5", "'rope_factor'", "found 0.5");
+    check_config("\"rope_scaling\":\"none\"", "\"rope_scaling\":\"yarn\"", "unknown rope_scaling 'yarn'", "have none");
+    check_config(sinusoidal, "\"position\":\"rope\"", "pos.pe", "no place");
+    check_config("\"bias\":\"all\"", "\"bias\":\"none\"", "bias'", "no place");
+    check_config("\"qk_norm\":\"off\"", "\"qk_norm\":\"on\"", "q_norm.weight", "");
+    check_config("\"qk_norm\":\"off\"", "\"qk_norm\":true", "'qk_norm'", "");
+    check_config("\"window\":0", "\"window\":-1", "'window'", "found -1");
+    check_config("\"soft_cap\":0.0", "\"soft_cap\":1e-9", "soft-cap", "at least 0.001");
+    check_config("\"original_heads\":2", "\"original_heads\":1", "'original_heads'", "expected 2 to 4096, found 1");
+}
+
+/* Rotary positions: even heads, and one width in all self-attentions. */
+static void heads_that_rotary_positions_cannot_turn(void **state) {
+    (void)state;
+    ch_recipe *recipe = recipe_of("d-model", "8", "heads", "2", "d-ff", "6", "layers", "2", "position", "rope", NULL);
+    ch_model *model = model_of(recipe);
+    for (int odd = 0; odd < 2; odd++) {
+        for (int i = 0; i < 6; i++) model->config.shape[i].d_head = odd ? 3 : 4;
+        if (!odd) config_shape(&model->config, CONFIG_DECODER_SELF, 1)->d_head = 6;
+        save(model);
+        if (odd)
+            check_refused("d-head: expected an even number", "found 3");
+        else
+            check_refused("'dec.1.self_attn': expected d_head 4", "found 6");
+    }
+    ch_model_free(model);
+    ch_recipe_free(recipe);
 }
 
 /* Heads times width that no int holds. */
@@ -578,6 +633,9 @@ int main(void) {
         cmocka_unit_test(configs_with_a_wrong_vocabulary),
         cmocka_unit_test(numbers_need_not_be_named),
         cmocka_unit_test(a_width_that_overflows),
+        cmocka_unit_test(parts_that_an_older_file_does_not_name),
+        cmocka_unit_test(parts_that_do_not_fit_each_other),
+        cmocka_unit_test(heads_that_rotary_positions_cannot_turn),
         cmocka_unit_test(an_odd_width_without_a_config),
         cmocka_unit_test(heads_in_the_metadata),
     };

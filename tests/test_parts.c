@@ -269,14 +269,14 @@ static void attentions_with_positions(void **state) {
 
 static void attentions_with_settings(void **state) {
     (void)state;
-    static const struct attention_case plain[] = {
+    const struct attention_case plain[] = {
         {"no-biases", plain_rope, {.biased = false}},
         {"window", plain_rope, {.biased = true, .window = 3}},
         {"soft-cap", plain_rope, {.biased = true, .soft_cap = 0.5}},
         {"qk-layernorm", plain_rope, {.biased = true, .head_norm = &norm_layernorm, .norm_biased = true}},
         {"qk-rmsnorm", plain_rope, {.head_norm = &norm_rmsnorm}},
     };
-    static const struct attention_case turned[] = {
+    const struct attention_case turned[] = {
         {"rope-linear", {100, 3, &rope_scaling_linear}, {.biased = true}},
         {"rope-ntk", {100, 3, &rope_scaling_ntk}, {.biased = true}},
         {"rope-all", {100, 3, &rope_scaling_ntk}, {.window = 5, .soft_cap = 2, .head_norm = &norm_layernorm}},

@@ -13,7 +13,7 @@ lesson_tiny_model.safetensors a trained model, saved as a user of the lesson's c
 lesson_tiny_model.json        what PyTorch answers with it
 lesson_dump.safetensors       one pass of it (dump_lesson.py): every intermediate, the loss, every gradient
 attention_functions.safetensors  attention as the article writes it: inputs, masks, outputs, weights, gradients
-parts.safetensors             every norm, feed-forward, position and initialisation alone (parts_golden.py)
+parts.safetensors             every norm, feed-forward, position, attention and initialisation alone (parts_golden.py)
 presets.safetensors           a small model of every preset: logits, loss, gradients (presets_golden.py)
 torch_rng.h                   numbers of PyTorch's CPU generator
 

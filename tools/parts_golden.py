@@ -1,4 +1,5 @@
-"""Writes tests/data/parts.safetensors: every variant of a family alone, by PyTorch (part of make_goldens.py).
+"""Writes tests/data/parts.safetensors: every variant of a family alone, and attention with each thing that it may be
+told (attention_layer.py), by PyTorch (part of make_goldens.py).
 
 "<family>.<variant>." stands before "x", "y", "dy", "dx" and before "param." and "grad." with a parameter's name. Where
 PyTorch has no module the formula stands here. A row of "init" holds what is drawn for the parameters of a small model.

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LONGEST = 64 };
@@ -66,4 +67,9 @@ const char *text_range(int64_t least, int64_t most, char out[TEXT_RANGE]) {
     else
         snprintf(out, TEXT_RANGE, "%lld to %lld", (long long)least, (long long)most);
     return out;
+}
+
+void text_exactly(double x, char *out, size_t size) {
+    snprintf(out, size, "%.15g", x);
+    if (strtod(out, NULL) != x) snprintf(out, size, "%.17g", x);
 }

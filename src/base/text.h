@@ -17,6 +17,9 @@ size_t text_control(const char *text);
 /* x for printf, which would write the sign of a NaN. */
 double text_number(double x);
 
+/* A number as a person would write it, if that is the same number; else with all its digits. */
+void text_exactly(double x, char *out, size_t size);
+
 /* What makes a word a plural: "s", but for one. */
 const char *text_plural(uint64_t count);
 

@@ -1,4 +1,5 @@
 #include "model/config_rows.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,6 @@ void config_row_set(struct config *config, const struct config_row *row, const c
 
 void config_row_text(const struct config *config, const struct config_row *row, char text[CONFIG_TEXT]) {
     const void *field = (const char *)config + row->field;
-    double number;
     switch (row->type) {
     case CONFIG_VARIANT:
         snprintf(text, CONFIG_TEXT, "%s", (*(const ch_variant *const *)field)->name);
@@ -82,9 +82,7 @@ void config_row_text(const struct config *config, const struct config_row *row, 
         snprintf(text, CONFIG_TEXT, "%s", *(const bool *)field ? "on" : "off");
         return;
     case CONFIG_NUMBER:
-        number = *(const double *)field;
-        snprintf(text, CONFIG_TEXT, "%.15g", number); /* as a person would write it, if that is the same number */
-        if (strtod(text, NULL) != number) snprintf(text, CONFIG_TEXT, "%.17g", number);
+        text_exactly(*(const double *)field, text, CONFIG_TEXT);
         return;
     }
 }

@@ -323,7 +323,7 @@ static ch_status value_text(const struct js_value *value, const char *where, con
         if (js_int(value, where, name, &whole, error) == CH_OK) snprintf(text, size, "%lld", (long long)whole);
         return CH_OK;
     case JS_DOUBLE:
-        if (js_double(value, where, name, &number, error) == CH_OK) snprintf(text, size, "%.17g", number);
+        if (js_double(value, where, name, &number, error) == CH_OK) text_exactly(number, text, size);
         return CH_OK;
     default:
         if (js_text(value, where, name, &word, &cause) != CH_OK) return fail(error, CH_USAGE, "%s", cause.message);

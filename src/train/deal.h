@@ -12,6 +12,7 @@ struct deal {
     int *longer;  /* (longest + 2) examples longer than each length, and how many of that length were seen */
 };
 
+/* longest: tokens of a source and its target together. */
 bool deal_new(struct deal *deal, int shards, int capacity, int longest);
 void deal_free(struct deal *deal);
 /* What deal_new takes, in bytes. */

@@ -183,8 +183,26 @@ def state_dict(heads="1", **shapes):
     return floats(model_shapes() | {k.replace("__", "."): v for k, v in shapes.items()}, heads and {"heads": heads})
 
 
+ATTENTIONS = ("enc.0.attn", "dec.0.self_attn", "dec.0.cross_attn")
+ROPE = {"position": "rope", "rope_base": 50.0, "rope_scaling": "linear", "rope_factor": 2.0}
+NORMED = {f"{name}.{norm}.{part}": [WIDTH] for name in ATTENTIONS for norm in ("q_norm", "k_norm")
+          for part in ("weight", "bias")}
+RELATIVE = {f"{stack}.rel_bias.weight": [32, 2] for stack in ("enc", "dec")}  # of two heads, one of which was removed
+
 MODEL = {
     "good_ours": ours(),
+    "good_rope": ours(without("pos.pe", **{"pos.rope": [POSITIONS, WIDTH]}, **NORMED), qk_norm="on", **ROPE),
+    "good_relative": ours({k: v for k, v in without("pos.pe", **RELATIVE).items() if not k.endswith(".bias")},
+                          position="relative-bias", bias="none", window=2, soft_cap=3.0,
+                          shape={"original_head": [1], "original_heads": 2}),
+    "bad_original_heads": ours({}, shape={"original_head": [1], "original_heads": 1}),
+    "bad_rope_base": ours({}, rope_base=50.0),
+    "bad_rope_odd": ours({}, shape={"d_head": 1}, **ROPE),
+    "bad_rope_scaling": ours({}, **(ROPE | {"rope_scaling": "none"})),
+    "bad_rope_widths": ours({}, attention={name: config()["attention"][name] | {"d_head": 2 * i + 2}
+                                           for i, name in enumerate(ATTENTIONS)}, **ROPE),
+    "bad_soft_cap": ours({}, soft_cap=1e-30),
+    "bad_switch": ours({}, qk_norm="yes"),
     "good_characters": ours(tokens="characters", specials=LESSON, characters="é"),
     "bad_characters": ours({}, tokens="characters", specials=LESSON, symbols=2, characters="ba"),
     "bad_characters_count": ours({}, tokens="characters", specials=LESSON, characters="ab"),
