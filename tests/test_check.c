@@ -218,7 +218,7 @@ static void single_stacks(void **state) {
     assert_true(said("ln V = 0.6931 for V = 2"));
     passes(recipe, model, "masking", "there is no future to hide");
     passes(recipe, model, "overfit", "");
-    fails(recipe, model, "generalisation", "expected 490 or more");
+    fails(recipe, model, "generalisation", "expected 495 or more");
     ch_model_free(model);
     set_options(recipe, "preset=gpt2 task=reverse");
     model = model_of(recipe);
@@ -226,7 +226,7 @@ static void single_stacks(void **state) {
     passes(recipe, model, "shapes", "16 intermediates");
     passes(recipe, model, "masking", "each of 7 decoder tokens");
     passes(recipe, model, "overfit", "");
-    fails(recipe, model, "generalisation", "exact 0/500, expected 490 or more");
+    fails(recipe, model, "generalisation", "expected 495 or more");
     ch_model_free(model);
     ch_recipe_free(recipe);
 }
