@@ -156,16 +156,30 @@ static int dump(const struct arguments *arguments, const ch_model *model, ch_seq
     return code;
 }
 
+/* A class, of a model that tells classes. */
+static int class_target(const struct arguments *arguments, int classes, int **tokens, size_t *count) {
+    if (!arguments_has(arguments, "target"))
+        return complain(EXIT_USAGE, "--target is missing: the class of the source, from 0 to %d", classes - 1);
+    *tokens = calloc(1, sizeof **tokens);
+    *count = 1;
+    if (!*tokens) return report_memory();
+    return arguments_number(arguments, "target", 0, classes - 1, *tokens) ? EXIT_DONE : EXIT_USAGE;
+}
+
+static int target_of(const struct arguments *arguments, const ch_model *model, ch_sequence source, int **tokens,
+                     size_t *count) {
+    ch_model_info info = ch_model_get_info(model);
+    if (info.classes) return class_target(arguments, info.classes, tokens, count);
+    if (!arguments_has(arguments, "target")) return decode(model, source, tokens, count);
+    size_t most = (size_t)info.longest - 1; /* the decoder reads <sos> besides */
+    return arguments_tokens(arguments, "target", ch_model_vocab(model), 0, most, tokens, count);
+}
+
 static int run_on(const struct arguments *arguments, const ch_model *model) {
     int *source = NULL, *target = NULL;
-    size_t sources = 0, targets = 0;
-    const ch_vocab *vocab = ch_model_vocab(model);
-    size_t positions = (size_t)ch_model_get_info(model).longest;
-    int code = arguments_tokens(arguments, "source", vocab, 1, positions, &source, &sources);
-    if (!code && arguments_has(arguments, "target")) /* the decoder reads <sos> besides */
-        code = arguments_tokens(arguments, "target", vocab, 0, positions - 1, &target, &targets);
-    else if (!code)
-        code = decode(model, (ch_sequence){source, sources}, &target, &targets);
+    size_t sources = 0, targets = 0, positions = (size_t)ch_model_get_info(model).longest;
+    int code = arguments_tokens(arguments, "source", ch_model_vocab(model), 1, positions, &source, &sources);
+    if (!code) code = target_of(arguments, model, (ch_sequence){source, sources}, &target, &targets);
     if (!code) code = dump(arguments, model, (ch_sequence){source, sources}, (ch_sequence){target, targets});
     free(source);
     free(target);
@@ -189,8 +203,10 @@ static int run(const struct arguments *arguments) {
 }
 
 static const ch_option options[] = {
-    {"source", "TOKENS", NULL, "what the encoder reads", NULL},
-    {"target", "TOKENS", NULL, "what the decoder reads and must predict; without it, the model's own greedy answer",
+    {"source", "TOKENS", NULL, "what the model reads", NULL},
+    {"target", "TOKENS", NULL,
+     "what the decoder reads and must predict; without it, the model's own greedy answer. Of a classifier the class, "
+     "a number from 0",
      NULL},
     {"out", "FILE", NULL, "write all of them: t.safetensors", NULL},
     {"show", "NAME", NULL, "print one of them as numbers", NULL},

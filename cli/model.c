@@ -15,14 +15,19 @@ int model_open(const struct arguments *arguments, ch_model **model) {
     return model_open_path(arguments, arguments->positional, model);
 }
 
+/* Of what a model is made; heads may be told of a file that does not say them, and the rest changes nothing in it. */
+static bool is_part(const ch_option *row) {
+    static const char *const others[] = {"heads", "dropout", "attention"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(row->name, others[i]) == 0) return false;
+    return strcmp(row->group, "model") == 0 || strcmp(row->name, "symbols") == 0;
+}
+
 int model_refuse_parts(const struct arguments *arguments, const char *path) {
-    static const char *const parts[] = {
-        "symbols",       "d-model", "kv-heads",       "d-head",   "d-ff",      "layers",
-        "max-positions", "norm",    "norm-placement", "position", "rope-base", "rope-scaling",
-        "rope-factor",   "ffn",     "bias",           "qk-norm",  "window",    "soft-cap"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (arguments_has(arguments, parts[i]))
-            return complain(EXIT_USAGE, "--%s and MODEL exclude each other: %s has its own parts and sizes", parts[i],
+    const ch_option *row;
+    for (size_t i = 0; (row = ch_recipe_option(i)); i++)
+        if (is_part(row) && arguments_has(arguments, row->name))
+            return complain(EXIT_USAGE, "--%s and MODEL exclude each other: %s has its own parts and sizes", row->name,
                             path);
     return EXIT_DONE;
 }
@@ -30,7 +35,10 @@ int model_refuse_parts(const struct arguments *arguments, const char *path) {
 /* Whether an option is the model's to say, and not the recipe's that is given beside it. */
 static bool is_models(const struct arguments *arguments, const ch_option *row) {
     static const char *const data[] = {"min-len", "max-len", "init", "text", "tokens", "framing", "held-out"};
-    if (arguments_has(arguments, row->name) || strcmp(row->name, "attention") == 0) return false;
+    static const char *const others[] = {"attention", "preset"};
+    if (arguments_has(arguments, row->name)) return false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(row->name, others[i]) == 0) return false;
     for (size_t i = 0; i < sizeof data / sizeof *data; i++)
         if (strcmp(row->name, data[i]) == 0) return !arguments_has(arguments, "recipe");
     return strcmp(row->group, "model") == 0 || strcmp(row->name, "symbols") == 0;

@@ -289,9 +289,9 @@ const struct command command_train = {
     .usage = "TASK --out DIR [options], or with --text FILE for TASK, or: clearhead train --resume DIR [options]",
     .help = "train a model on a task or on a text",
     .about = "TASK may also come from the recipe file; `clearhead list` has the tasks. Options win over the\n"
-             "recipe file, and that over the defaults. Ctrl-C or SIGTERM stops after the current step and\n"
-             "writes a checkpoint (exit code 130 or 143); a second one kills. With --resume, only --threads,\n"
-             "--log-every, --save-every and, unless the schedule is cosine, --steps may change.\n"
+             "recipe file, that over a preset, and that over the defaults. Ctrl-C or SIGTERM stops after the\n"
+             "current step and writes a checkpoint (exit code 130 or 143); a second one kills. With --resume,\n"
+             "only --threads, --log-every, --save-every and, unless the schedule is cosine, --steps may change.\n"
              "A recipe file may also hold \"bands\": [{\"step\": 250, \"low\": 2.4, \"high\": 2.6}, ...], where the\n"
              "validation loss of a healthy run lies; a run that leaves one is told so, and goes on.\n",
     .example = "clearhead train reverse --out runs/reverse\nclearhead train --resume runs/reverse\n"

@@ -128,7 +128,7 @@ CH_API ch_status ch_recipe_new(ch_recipe **recipe, ch_error *error);
 /** Frees a recipe; NULL is fine. */
 CH_API void ch_recipe_free(ch_recipe *recipe);
 /** Sets one option from text. CH_USAGE names the option, what it takes and what it got; an unknown name is
- * answered with the nearest one. */
+ * answered with the nearest one. What was set wins over what the option "preset" says, set before it or behind. */
 CH_API ch_status ch_recipe_set(ch_recipe *recipe, const char *name, const char *value, ch_error *error);
 /** Sets the options that a JSON file holds. Unknown keys are errors; on an error the recipe is unchanged. */
 CH_API ch_status ch_recipe_read(ch_recipe *recipe, const char *path, ch_error *error);
@@ -195,6 +195,7 @@ typedef struct ch_model_info {
     int d_ff;                 /**< F */
     int layers;               /**< L, of the encoder and of the decoder */
     int vocab_size;           /**< V, special tokens included */
+    int classes;              /**< that it tells apart; 0: it tells tokens */
     int max_positions;        /**< positions that it was made for */
     int longest;              /**< the longest sequence that it takes: where positions can extend, a longer one */
     double dropout;           /**< the share that training drops, 0 to below 1 */
@@ -487,8 +488,8 @@ typedef struct ch_dump_options {
 } ch_dump_options;
 
 /** Every named intermediate of one pass with dropout off, in the order of computation: rows as (N, C), scores and
- * weights as (H, T, S). The decoder reads SOS and the target and predicts the target and EOS; the pass's mean loss is
- * the tensor "loss". A gradient has the shape of what it belongs to; that of scores is 0 where a key is hidden, that of
+ * weights as (H, T, S). The decoder reads SOS and the target and predicts the target and EOS; of a classifier the target is
+ * one number, the class. The pass's mean loss is the tensor "loss". A gradient has the shape of what it belongs to; that of scores is 0 where a key is hidden, that of
  * weights (which only their product with the values makes) is not. options may be NULL. */
 CH_API ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target, const ch_dump_options *options,
                          ch_tensors **tensors, ch_error *error);

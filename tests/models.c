@@ -45,6 +45,10 @@ static const char *const part_settings[] = {
     "bias=none tie=target-output embedding-scale=one",
     "norm=rmsnorm norm-placement=pre kv-heads=1 position=learned ffn=swiglu init=normal tie=target-output "
     "embedding-scale=one",
+    "arch=decoder-only max-positions=30",
+    "arch=decoder-only max-positions=30 position=rope norm=rmsnorm norm-placement=pre ffn=swiglu bias=none d-head=6",
+    "arch=encoder-only task=brackets",
+    "arch=encoder-only task=brackets position=relative-bias norm-placement=pre kv-heads=1 window=5",
 };
 enum { PART_SETTINGS = sizeof part_settings / sizeof *part_settings };
 
@@ -96,6 +100,21 @@ ch_model *model_of(const ch_recipe *recipe) {
     return model;
 }
 
+ch_model *masked_model_of(const ch_recipe *recipe) {
+    struct config config;
+    ch_model *model;
+    ch_error error;
+    struct vocab_plan vocab = vocab_lesson((int)recipe->symbols);
+    check_ok(config_of_recipe(&config, recipe, &vocab, &error), &error);
+    assert_true(config.head == &head_classification);
+    config.head = &head_masked_token;
+    config.classes = 0;
+    config.task[0] = '\0';
+    check_ok(model_build(&config, &model, &error), &error);
+    check_ok(model_fill(model, recipe, NULL, &error), &error);
+    return model;
+}
+
 ch_model *open_model(const char *path) {
     ch_model *model;
     ch_error error;
@@ -125,20 +144,35 @@ real *values_of(const struct ch_model *model, const char *name) {
 
 /* ---- a batch and its pass ---- */
 
-static void load_examples(struct shard *shard, const ch_recipe *recipe) {
+/* Of each source every third token is asked for, and is another one than what stands there. */
+static void load_hidden(struct shard *shard, const struct ch_examples *examples, int symbols) {
+    int label[64];
+    frame_clear(&shard->frame);
+    for (int b = 0; b < examples->count; b++) {
+        ch_sequence source = ch_examples_source(examples, (size_t)b);
+        assert_true(source.length <= sizeof label / sizeof *label);
+        for (size_t t = 0; t < source.length; t++) label[t] = t % 3 ? -1 : (source.tokens[t] + 1) % symbols;
+        frame_add(&shard->frame, source, (ch_sequence){label, source.length}, (uint32_t)b);
+    }
+}
+
+static void load_examples(struct shard *shard, const struct ch_model *model, const ch_recipe *recipe) {
     struct ch_examples examples;
     struct example_stream stream = example_stream(recipe, PHILOX_DATA, NULL);
     int count = (int)recipe->batch_size;
     ch_error error;
     check_ok(examples_init(&examples, count, stream.max_length, stream.symbols, &error), &error);
     examples_draw(&examples, &stream, 1, 0, count);
-    shard_load(shard, &examples, 0, count);
+    if (model->net.head == &head_masked_token)
+        load_hidden(shard, &examples, stream.symbols);
+    else
+        shard_load(shard, &examples, 0, count);
     examples_release(&examples);
 }
 
 struct lab lab_new(struct ch_model *model, const ch_recipe *recipe, const struct capture *capture) {
     struct lab lab = {.model = model, .block = model->params.trained};
-    struct batch_limits limits = {(int)recipe->batch_size, (int)recipe->max_len, (int)recipe->max_len + 1};
+    struct batch_limits limits = shard_limits(model, recipe, (int)recipe->batch_size);
     lab.pass = (struct pass){.core = recipe->attention,
                              .dropout = recipe->dropout == 0 ? DROPOUT_OFF : DROPOUT_PHILOX,
                              .dropout_rate = RC(recipe->dropout),
@@ -146,7 +180,7 @@ struct lab lab_new(struct ch_model *model, const ch_recipe *recipe, const struct
                              .capture = capture};
     ch_error error;
     check_ok(shard_new(&lab.shard, model, &lab.pass, &limits, true, &error), &error);
-    load_examples(&lab.shard, recipe);
+    load_examples(&lab.shard, model, recipe);
     lab.grad = params_new_block(&model->params);
     assert_non_null(lab.grad);
     lab.pass.grad = lab.grad;
@@ -160,9 +194,7 @@ void lab_free(struct lab *lab) {
 
 double lab_step(struct lab *lab) {
     memset(lab->grad, 0, lab->block * sizeof *lab->grad);
-    int counted = 0;
-    for (int n = 0; n < lab->shard.frame.target.view.rows; n++) counted += lab->shard.frame.label[n] >= 0;
-    shard_run(&lab->shard, lab->model, lab->pass, RC(1.0 / counted));
+    shard_run(&lab->shard, lab->model, lab->pass, RC(1.0 / lab->shard.frame.counted));
     return lab->shard.loss.sum / (double)lab->shard.loss.count;
 }
 
@@ -179,6 +211,28 @@ real *lab_logits(struct lab *lab, size_t *count) {
     real *copy = new_reals(*count);
     memcpy(copy, logits, *count * sizeof *copy);
     return copy;
+}
+
+static int copy_sequence(struct batch_buffer *to, const struct batch_buffer *from, int b) {
+    int *token = batch_add(to, from->length[b], from->view.position[from->offset[b]], from->example[b]);
+    memcpy(token, from->token + from->offset[b], (size_t)from->length[b] * sizeof *token);
+    return from->length[b];
+}
+
+void frame_take(struct frame *to, const struct frame *from, int first, int count) {
+    const struct arch *arch = from->config->arch;
+    const struct batch *last = frame_last(from);
+    bool classes = from->config->head->classes;
+    frame_clear(to);
+    for (int b = first; b < first + count; b++) {
+        if (arch->encoder) copy_sequence(&to->source, &from->source, b);
+        if (arch->decoder) copy_sequence(&to->target, &from->target, b);
+        const int *label = from->label + (classes ? b : last->offset[b]);
+        for (int i = 0; i < (classes ? 1 : last->length[b]); i++) {
+            to->label[to->labels++] = label[i];
+            to->counted += label[i] >= 0;
+        }
+    }
 }
 
 /* ---- golden tensors ---- */

@@ -36,7 +36,8 @@ void set_option(ch_recipe *recipe, const char *option, const char *value);
 /* "option=value option=value" */
 void set_options(ch_recipe *recipe, const char *settings);
 /* Walks the parts of a model: sets row i of the families norm, position, ffn, tie ..., counted through, and gives
- * its name; behind them numbers, switches and several at once. NULL past that. */
+ * its name; behind them numbers, switches and several at once, and last the other assemblies, each with a task that it
+ * can do. NULL past that. */
 const char *set_part(ch_recipe *recipe, size_t i);
 
 /* Fails the test with the sentence unless the status is CH_OK. */
@@ -45,6 +46,8 @@ void check_ok(ch_status status, const ch_error *error);
 void check_sentence(ch_status status, ch_status expected, const ch_error *error, ...) __attribute__((sentinel));
 
 ch_model *model_of(const ch_recipe *recipe);
+/* A model of an encoder alone that finds hidden tokens; of a recipe that tells classes, since no task hides any. */
+ch_model *masked_model_of(const ch_recipe *recipe);
 ch_model *open_model(const char *path);
 ch_trainer *trainer_of(const ch_recipe *recipe, const char *folder);
 /* So many steps; the last one. */
@@ -70,6 +73,9 @@ void lab_free(struct lab *lab);
 double lab_step(struct lab *lab);
 /* The logits of one walk forward with lab->pass; free() them. *count gets how many. */
 real *lab_logits(struct lab *lab, size_t *count);
+
+/* Sequences first..first + count - 1 of another frame of the same model. */
+void frame_take(struct frame *to, const struct frame *from, int first, int count);
 
 /* ---- golden tensors ---- */
 

@@ -167,7 +167,19 @@ static void shapes(void **state) {
     ch_recipe_free(recipe);
 }
 
-/* What is looked at is what each part shows; a feed-forward with a gate shows two more. */
+/* Of one layer in each stack: an encoder-decoder has 2 stacks, 3 attentions and 5 sublayers. */
+static int sites_of(const ch_recipe *recipe) {
+    bool both = recipe->arch->encoder && recipe->arch->decoder;
+    int stacks = both ? 2 : 1, attentions = both ? 3 : 1, sublayers = both ? 5 : 2;
+    int sites = both ? 4 + 11 + 19 : 2 + 11;
+    if (strstr(ch_recipe_get(recipe, "ffn"), "glu")) sites += 2 * stacks;
+    if (recipe->placement->pre) sites += sublayers + stacks; /* a sum for each, a norm behind the last */
+    if (recipe->qk_norm) sites += 2 * attentions;
+    if (recipe->position->rotary) sites += 2 * stacks;
+    return sites;
+}
+
+/* What is looked at is what each part shows. */
 static void every_part(void **state) {
     (void)state;
     static const char *const quick[] = {"shapes", "initial-loss", "masking"};
@@ -177,15 +189,46 @@ static void every_part(void **state) {
         more = set_part(recipe, i);
         for (size_t stage = 0; more && stage < 3; stage++) {
             passes(recipe, NULL, quick[stage], "");
-            bool gated = strstr(ch_recipe_get(recipe, "ffn"), "glu");
-            bool pre = strcmp(ch_recipe_get(recipe, "norm-placement"), "pre") == 0; /* five sums and two norms more */
-            bool normed = strcmp(ch_recipe_get(recipe, "qk-norm"), "on") == 0; /* queries and keys of 3 attentions */
-            bool turned = strncmp(ch_recipe_get(recipe, "position"), "rope", 4) == 0; /* of 2 self-attentions */
-            int more_sites = (gated ? 4 : 0) + (pre ? 7 : 0) + (normed ? 6 : 0) + (turned ? 4 : 0);
-            if (stage == 0) assert_int_equal(watched->details, 4 + 11 + 19 + more_sites);
+            if (stage == 0) assert_int_equal(watched->details, sites_of(recipe));
         }
         ch_recipe_free(recipe);
     }
+}
+
+static int always_balanced(int *source, int length, int symbols, struct draws *draws, int *scratch) {
+    task_brackets.draw(source, length, symbols, draws, scratch);
+    return 1;
+}
+
+/* Single stacks: all stages have their say, whatever it is; lengths of brackets are even. */
+static void single_stacks(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe();
+    set_options(recipe, "preset=bert init=xavier task=brackets symbols=4 min-len=1 max-len=3");
+    ch_model *model = model_of(recipe);
+    passes(recipe, model, "data", "targets are classes, 1 where they are balanced, else 0; no <pad> in any");
+    assert_true(said("-> balanced") && said("-> not balanced"));
+    struct task wrong = task_brackets;
+    recipe->task = &wrong;
+    wrong.draw = always_balanced;
+    fails(recipe, NULL, "data", "the class is 1, expected 0: it is 1 where they are balanced");
+    recipe->task = &task_brackets;
+    passes(recipe, model, "shapes", "13 intermediates");
+    passes(recipe, model, "initial-loss", "within ");
+    assert_true(said("ln V = 0.6931 for V = 2"));
+    passes(recipe, model, "masking", "there is no future to hide");
+    passes(recipe, model, "overfit", "");
+    fails(recipe, model, "generalisation", "expected 495 or more");
+    ch_model_free(model);
+    set_options(recipe, "preset=gpt2 task=reverse");
+    model = model_of(recipe);
+    passes(recipe, model, "data", "");
+    passes(recipe, model, "shapes", "16 intermediates");
+    passes(recipe, model, "masking", "each of 7 decoder tokens");
+    passes(recipe, model, "overfit", "");
+    fails(recipe, model, "generalisation", "expected 495 or more");
+    ch_model_free(model);
+    ch_recipe_free(recipe);
 }
 
 /* ---- initial loss --------------------------------------------------------------------------------- */
@@ -423,6 +466,7 @@ int main(void) {
         cmocka_unit_test(data),
         cmocka_unit_test(shapes),
         cmocka_unit_test(every_part),
+        cmocka_unit_test(single_stacks),
         cmocka_unit_test(initial_loss),
         cmocka_unit_test(initial_loss_of_tied_models),
         cmocka_unit_test(initial_loss_of_models),

@@ -255,6 +255,22 @@ static void test_data_classes(void **state) {
     holds(last.err, "task brackets asks for a class");
 }
 
+/* What tells classes is asked for the gradients of one. */
+static void test_dump_of_a_classifier(void **state) {
+    (void)state;
+    assert_int_equal(
+        run("\"$C\" train brackets --preset bert --symbols 4 --steps 1 --validation 0 --d-model 8 --d-ff 8 "
+            "--out \"$D/classes\" --quiet"),
+        0);
+    assert_int_equal(run("\"$C\" dump \"$D/classes\" --source \"( ) [ ]\""), 2);
+    holds(last.err, "--target is missing: the class of the source, from 0 to 1");
+    assert_int_equal(run("\"$C\" dump \"$D/classes\" --source \"( ) [ ]\" --target 2"), 2);
+    holds(last.err, "--target takes a whole number from 0 to 1, not '2'");
+    assert_int_equal(run("\"$C\" dump \"$D/classes\" --source \"( ) [ ]\" --target 1 --backward"), 0);
+    holds(last.out, "grad.classifier.weight ");
+    holds(last.out, "\nlogits ");
+}
+
 static void test_summary(void **state) {
     (void)state;
     static const char *const numbers[] = {" 235,981\n",         " 1,664\n",   " 16,640\n", " 33,088\n",
@@ -499,6 +515,7 @@ int main(void) {
         cmocka_unit_test(test_data),
         cmocka_unit_test(test_data_classes),
         cmocka_unit_test(test_data_tensors),
+        cmocka_unit_test(test_dump_of_a_classifier),
         cmocka_unit_test(test_summary),
         cmocka_unit_test(test_output_fails),
         cmocka_unit_test(test_reader_goes_away),

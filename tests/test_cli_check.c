@@ -381,6 +381,8 @@ static const struct {
     {"check --model \"$M\" --task reverse --d-ff 3", 2, {"--d-ff and MODEL exclude each other"}},
     {"check --model \"$M\" --task reverse --kv-heads 1", 2, {"--kv-heads and MODEL exclude each other"}},
     {"check --model \"$M\" --task reverse --norm rmsnorm", 2, {"--norm and MODEL exclude each other"}},
+    {"check --model \"$M\" --task reverse --arch decoder-only", 2, {"--arch and MODEL exclude each other"}},
+    {"check --model \"$M\" --task reverse --preset gpt2", 2, {"--preset and MODEL exclude each other"}},
     {"check --model \"$D/none\"", 1, {"none"}},
     {"check --d-model 10 --heads 4", 2, {"d-model 10", "heads 4"}},
     {"check --colour red", 2, {"--colour takes auto, always or never"}},

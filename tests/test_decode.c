@@ -114,7 +114,7 @@ static void every_part_decodes(void **state) {
             ch_model *back = open_model(path);
             assert_true(config_same(&back->config, &model->config));
             check_same(name, back->params.value, model->params.value, model->params.block);
-            check_cache(back, 6);
+            if (model->net.head->decodes) check_cache(back, 6);
             ch_model_free(back);
             ch_model_free(model);
         }

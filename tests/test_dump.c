@@ -265,6 +265,53 @@ static void bad_dumps(void **state) {
     ch_model_free(model);
 }
 
+static ch_model *model_with(const char *settings) {
+    ch_recipe *recipe = recipe_of("d-model", "8", "heads", "2", "d-ff", "8", "max-positions", "10", NULL);
+    set_options(recipe, settings);
+    ch_model *model = model_of(recipe);
+    ch_recipe_free(recipe);
+    return model;
+}
+
+/* A stack that reads source and target one behind the other has positions for both together. */
+static void source_and_target_in_one_row(void **state) {
+    (void)state;
+    static const int many[10] = {0};
+    ch_model *model = model_with("preset=gpt2 max-len=4");
+    ch_tensors *tensors;
+    ch_tensor logits;
+    ch_error error;
+    check_sentence(ch_dump(model, (ch_sequence){many, 6}, (ch_sequence){many, 4}, NULL, &tensors, &error), CH_FAILED,
+                   &error, "source and target: expected at most 9 tokens together, found 10", NULL);
+    check_ok(ch_dump(model, (ch_sequence){many, 6}, (ch_sequence){many, 3}, NULL, &tensors, &error), &error);
+    check_ok(ch_tensors_find(tensors, "logits", &logits, &error), &error);
+    assert_true(logits.shape[0] == 10 && logits.shape[1] == 13);
+    ch_tensors_free(tensors);
+    ch_model_free(model);
+}
+
+/* What is not written tokens is labels: one class for a source. */
+static void classes_are_one_number(void **state) {
+    (void)state;
+    static const int many[10] = {0}, right[] = {1}, wrong[] = {2};
+    static const ch_dump_options backward = {.backward = true};
+    ch_model *model = model_with("preset=bert task=brackets max-len=8 min-len=2");
+    ch_tensors *tensors;
+    ch_error error;
+    check_sentence(ch_dump(model, source, target, NULL, &tensors, &error), CH_FAILED, &error,
+                   "target: expected one number, a class from 0 to 1, found 4", NULL);
+    check_sentence(ch_dump(model, source, (ch_sequence){wrong, 1}, NULL, &tensors, &error), CH_FAILED, &error,
+                   "target: expected a class from 0 to 1, found 2", NULL);
+    check_sentence(ch_dump(model, (ch_sequence){many, 10}, (ch_sequence){right, 1}, NULL, &tensors, &error), CH_FAILED,
+                   &error, "source: expected 1 to 9 tokens, found 10", NULL);
+    check_ok(ch_dump(model, (ch_sequence){many, 9}, (ch_sequence){right, 1}, &backward, &tensors, &error), &error);
+    ch_tensor logits;
+    check_ok(ch_tensors_find(tensors, "grad.logits", &logits, &error), &error);
+    assert_true(logits.shape[0] == 1 && logits.shape[1] == 2);
+    ch_tensors_free(tensors);
+    ch_model_free(model);
+}
+
 /* ---- planted differences -------------------------------------------------------------------------- */
 
 /* A dump, and its copy out of a file. */
@@ -549,6 +596,8 @@ int main(void) {
         cmocka_unit_test(every_site_has_a_gradient),
         cmocka_unit_test(maps_have_gradients),
         cmocka_unit_test(bad_dumps),
+        cmocka_unit_test(source_and_target_in_one_row),
+        cmocka_unit_test(classes_are_one_number),
         cmocka_unit_test(plants_are_named),
         cmocka_unit_test(worst_element),
         cmocka_unit_test(special_values),

@@ -305,6 +305,97 @@ static void constants_are_the_optimisers_unless_said(void **state) {
     ch_recipe_free(plain);
 }
 
+/* ---- presets ---- */
+
+static void check_options(const ch_recipe *recipe, const char *settings) {
+    char copy[256], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", settings);
+    for (char *setting; (setting = strsep(&rest, " "));) {
+        char *value = strchr(setting, '=');
+        *value++ = '\0';
+        assert_string_equal(ch_recipe_get(recipe, setting), value);
+    }
+}
+
+static void presets_are_several_options_at_once(void **state) {
+    (void)state;
+    static const char *const expected[] = {
+        "preset=lesson arch=encoder-decoder kv-heads=0 norm=layernorm norm-placement=post position=sinusoidal ffn=relu "
+        "bias=all init=xavier",
+        "preset=modern arch=encoder-decoder kv-heads=2 norm=rmsnorm norm-placement=pre position=rope ffn=swiglu "
+        "bias=none init=normal",
+        "preset=gpt2 arch=decoder-only kv-heads=0 norm=layernorm norm-placement=pre position=learned ffn=gelu-tanh "
+        "bias=all init=normal",
+        "preset=llama arch=decoder-only kv-heads=0 norm=rmsnorm norm-placement=pre position=rope ffn=swiglu bias=none "
+        "init=normal",
+        "preset=bert arch=encoder-only kv-heads=0 norm=layernorm norm-placement=post position=learned ffn=gelu "
+        "bias=all init=normal",
+    };
+    for (size_t i = 0; preset_row(i); i++) {
+        assert_true(i < sizeof expected / sizeof *expected);
+        ch_recipe *recipe = recipe_of("preset", preset_row(i)->name, NULL);
+        check_options(recipe, expected[i]);
+        check_options(recipe, "d-model=64 heads=4 d-head=0 d-ff=256 layers=2 dropout=0.1 max-positions=64 lr=0.001");
+        if (i > 0) assert_true(preset_row(i)->help != preset_row(0)->help);
+        ch_recipe_free(recipe);
+    }
+}
+
+/* The first preset is the recipe that nobody changed. */
+static void lesson_is_the_default(void **state) {
+    (void)state;
+    ch_recipe *fresh = recipe_of("seed", "0", NULL), *lesson = recipe_of("preset", "lesson", NULL);
+    for (size_t i = 0; ch_recipe_option(i); i++) {
+        const char *name = ch_recipe_option(i)->name, *value = preset_value(fresh->preset, name);
+        assert_string_equal(ch_recipe_get(lesson, name), ch_recipe_get(fresh, name));
+        if (value) assert_string_equal(value, ch_recipe_option(i)->default_value);
+    }
+    ch_recipe_free(fresh);
+    ch_recipe_free(lesson);
+}
+
+/* Whatever comes first; and of two presets nothing of the earlier is left. */
+static void options_win_over_presets(void **state) {
+    (void)state;
+    ch_recipe *before = recipe_of("position", "alibi", "ffn", "relu", "preset", "llama", NULL);
+    ch_recipe *behind = recipe_of("preset", "gpt2", "preset", "llama", "ffn", "relu", "position", "alibi", NULL);
+    check_options(before, "preset=llama arch=decoder-only position=alibi ffn=relu norm=rmsnorm bias=none");
+    for (size_t i = 0; ch_recipe_option(i); i++) {
+        const char *name = ch_recipe_option(i)->name;
+        assert_string_equal(ch_recipe_get(behind, name), ch_recipe_get(before, name));
+    }
+    ch_recipe_free(behind);
+    set_option(before, "preset", "lesson");
+    check_options(before, "arch=encoder-decoder position=alibi ffn=relu norm=layernorm bias=all init=xavier");
+    ch_recipe_free(before);
+}
+
+/* A file's options over a preset, be that the file's or not; a bad preset leaves everything; what is written is read.
+ */
+static void presets_of_files(void **state) {
+    (void)state;
+    ch_recipe *recipe = recipe_of("preset", "bert", NULL), *again = recipe_of("seed", "0", NULL);
+    ch_error error;
+    check_ok(ch_recipe_read(recipe, put("{\"ffn\": \"geglu\", \"preset\": \"modern\", \"heads\": 6}"), &error), &error);
+    check_options(recipe, "preset=modern ffn=geglu heads=6 kv-heads=2 arch=encoder-decoder position=rope");
+    assert_int_equal(ch_recipe_set(recipe, "preset", "gpt5", &error), CH_USAGE);
+    check_options(recipe, "preset=modern ffn=geglu kv-heads=2");
+    set_option(recipe, "preset", "llama");
+    check_options(recipe, "preset=llama ffn=geglu heads=6 kv-heads=0 arch=decoder-only");
+    char *text = ch_recipe_json(recipe);
+    check_ok(ch_recipe_read(again, put(text), &error), &error);
+    set_option(again, "preset", "bert"); /* everything was given */
+    set_option(again, "preset", "llama");
+    char *back = ch_recipe_json(again);
+    assert_string_equal(back, text);
+    set_option(again, "preset", "bert");
+    check_options(again, "arch=decoder-only ffn=geglu position=rope");
+    ch_string_free(text);
+    ch_string_free(back);
+    ch_recipe_free(recipe);
+    ch_recipe_free(again);
+}
+
 /* ---- several options at once ---- */
 
 static void check_together(ch_recipe *recipe, const char *one, const char *two) {
@@ -354,6 +445,12 @@ static void options_must_fit_each_other(void **state) {
                    "found 0.0001; cosine");
     check_together(recipe_of("max-len", "10", "max-positions", "10", "position", "learned", NULL), "11 positions",
                    "max-positions is 10");
+    check_together(recipe_of("preset", "modern", "heads", "1", NULL), "divides heads 1", "found 2 of preset modern");
+    check_together(recipe_of("preset", "modern", "heads", "1", "kv-heads", "4", NULL), "divides heads 1", "found 4");
+    check_together(recipe_of("preset", "bert", NULL), "task reverse asks for a sequence",
+                   "arch encoder-only of preset bert cannot write one");
+    check_together(recipe_of("preset", "gpt2", "task", "brackets", NULL), "task brackets asks for a class",
+                   "arch decoder-only of preset gpt2 writes tokens");
     ch_recipe *fits = recipe_of("max-len", "10", "max-positions", "11", NULL);
     ch_error error;
     check_ok(ch_recipe_check(fits, &error), &error);
@@ -405,6 +502,10 @@ int main(void) {
         cmocka_unit_test(later_calls_win),
         cmocka_unit_test(json_and_back),
         cmocka_unit_test(constants_are_the_optimisers_unless_said),
+        cmocka_unit_test(presets_are_several_options_at_once),
+        cmocka_unit_test(lesson_is_the_default),
+        cmocka_unit_test(options_win_over_presets),
+        cmocka_unit_test(presets_of_files),
         cmocka_unit_test(options_must_fit_each_other),
         cmocka_unit_test(too_large_is_refused),
     };

@@ -16,6 +16,7 @@ lesson_tiny_model.json        what PyTorch answers with it
 lesson_dump.safetensors       one pass of it (dump_lesson.py): every intermediate, the loss, every gradient
 attention_functions.safetensors  attention as the article writes it: inputs, masks, outputs, weights, gradients
 parts.safetensors             every norm, feed-forward, position, attention and initialisation alone (parts_golden.py)
+presets.safetensors           a small model of every preset: logits, loss, gradients (presets_golden.py)
 torch_rng.h                   numbers of PyTorch's CPU generator
 
 --check compares numbers, not bytes: another processor may sum in another order. torch_rng.h must agree exactly
@@ -38,6 +39,7 @@ import attention_golden
 import dump_lesson
 import lesson
 import parts_golden
+import presets_golden
 import safetensors_io
 import torch_rng_golden
 
@@ -251,6 +253,7 @@ def make(folder, tiny_model):
     write_step(folder / "lesson_step.json")
     attention_golden.write(folder / "attention_functions.safetensors")
     parts_golden.write(folder / "parts.safetensors")
+    presets_golden.write(folder / "presets.safetensors")
     write_tiny_answers(tiny_model, folder / "lesson_tiny_model.json")
     write_dump(tiny_model, folder / "lesson_dump.safetensors")
     torch_rng_golden.write(folder / "torch_rng.h")

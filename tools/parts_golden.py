@@ -22,19 +22,19 @@ SEED = 3
 
 
 class TwoLayers(nn.Module):
-    def __init__(self, activation):
+    def __init__(self, activation, width=D, hidden=HIDDEN):
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(D, HIDDEN), activation, nn.Dropout(0.0), nn.Linear(HIDDEN, D))
+        self.net = nn.Sequential(nn.Linear(width, hidden), activation, nn.Dropout(0.0), nn.Linear(hidden, width))
 
     def forward(self, x):
         return self.net(x)
 
 
 class Gated(nn.Module):
-    def __init__(self, activation):
+    def __init__(self, activation, width=D, hidden=HIDDEN):
         super().__init__()
-        self.gate, self.up = nn.Linear(D, HIDDEN, bias=False), nn.Linear(D, HIDDEN, bias=False)
-        self.down, self.activation = nn.Linear(HIDDEN, D, bias=False), activation
+        self.gate, self.up = nn.Linear(width, hidden, bias=False), nn.Linear(width, hidden, bias=False)
+        self.down, self.activation = nn.Linear(hidden, width, bias=False), activation
 
     def forward(self, x):
         return self.down(self.activation(self.gate(x)) * self.up(x))

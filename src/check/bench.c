@@ -28,14 +28,20 @@ const real *bench_logits(struct bench *bench) {
     return assembly_forward(&pass, &bench->model->net, &input, &shard->workspace.saved);
 }
 
+/* The longest length up to `most` that the task has. */
+static int task_length(const struct task *task, int most) {
+    return task->in_pairs ? most - most % 2 : most;
+}
+
 ch_status bench_pair(struct ch_examples *examples, const ch_recipe *recipe, ch_error *error) {
     int longest = (int)recipe->max_len;
     struct example_stream stream = example_stream(recipe, PHILOX_DATA, NULL);
     ch_status status = examples_init(examples, 2, longest, stream.symbols, error);
     if (status != CH_OK) return status;
-    stream.min_length = stream.max_length = (longest + 1) / 2;
+    int shorter = task_length(recipe->task, (longest + 1) / 2);
+    stream.min_length = stream.max_length = shorter ? shorter : task_length(recipe->task, longest);
     examples_draw(examples, &stream, 1, 0, 2);
-    stream.min_length = stream.max_length = longest;
+    stream.min_length = stream.max_length = task_length(recipe->task, longest);
     examples_draw(examples, &stream, 1, 0, 1); /* the first once more; the second stays as it is */
     examples->count = 2;
     return CH_OK;

@@ -8,6 +8,7 @@ struct expectation {
     const char *words;                   /* what a target is */
     int (*source_of)(int t, int length); /* the source token, of so many, that target token t repeats */
     const char *alignment;               /* what cross-attention must therefore become: a verdict of ch_alignment */
+    int (*class_of)(int *symbols, int length); /* of a task that asks for a class; the symbols may be written over */
 };
 
 /* NULL: nothing is known about the task. */

@@ -2,6 +2,7 @@
  * Stage data: five examples to read, and the rules that every example must keep. The answer is checked against what the
  * task means (expectation.h), not against the code that made it.
  */
+#include "base/memory.h"
 #include "base/text.h"
 #include "check/check.h"
 #include "check/expectation.h"
@@ -22,8 +23,9 @@ static void show(const struct check *check, const ch_examples *examples) {
         if ((int)strlen(text[i]) > widest) widest = (int)strlen(text[i]);
     }
     for (size_t i = 0; i < count; i++) {
+        const char *class = ch_examples_class(examples, i);
         check_tokens(&examples->vocab, ch_examples_target(examples, i), target, TEXT);
-        check_line(check, "source %-*s   target %s", widest, text[i], target);
+        check_line(check, "source %-*s   %s %s", widest, text[i], class ? "->" : "target", class ? class : target);
     }
 }
 
@@ -48,10 +50,12 @@ static bool symbols_only(struct rules *rules, ch_sequence source) {
 
 static bool lengths(struct rules *rules, ch_sequence source, ch_sequence target) {
     size_t least = (size_t)rules->recipe->min_len, most = (size_t)rules->recipe->max_len;
-    bool right = source.length >= least && source.length <= most && target.length == source.length + 2;
+    bool class = rules->recipe->task->kind == TASK_TO_CLASS;
+    size_t wanted = class ? 1 : source.length + 2;
+    bool right = source.length >= least && source.length <= most && target.length == wanted;
     if (!right)
-        snprintf(rules->wrong, WRONG, "a source of %zu and a target of %zu tokens, expected %zu to %zu and two more",
-                 source.length, target.length, least, most);
+        snprintf(rules->wrong, WRONG, "a source of %zu and a target of %zu tokens, expected %zu to %zu and %s",
+                 source.length, target.length, least, most, class ? "one, a class" : "two more");
     return right;
 }
 
@@ -67,14 +71,28 @@ static bool bracketed(struct rules *rules, ch_sequence target) {
 
 /* A special token inside an answer is wrong by this, too: padding is never part of a sequence. */
 static bool answered(struct rules *rules, ch_sequence source, ch_sequence target) {
-    for (int t = 0; rules->expectation && t < (int)source.length; t++) {
-        int expected = source.tokens[rules->expectation->source_of(t, (int)source.length)];
+    const struct expectation *known = rules->expectation;
+    for (int t = 0; known && known->source_of && t < (int)source.length; t++) {
+        int expected = source.tokens[known->source_of(t, (int)source.length)];
         if (target.tokens[t + 1] == expected) continue;
         snprintf(rules->wrong, WRONG, "answer token %d is %d, expected %d: the answer is %s", t, target.tokens[t + 1],
-                 expected, rules->expectation->words);
+                 expected, known->words);
         return false;
     }
     return true;
+}
+
+/* The class; symbols: scratch for a source. */
+static bool classified(struct rules *rules, ch_sequence source, int class, int *symbols) {
+    const struct expectation *known = rules->expectation;
+    int classes = rules->recipe->task->classes;
+    memcpy(symbols, source.tokens, source.length * sizeof *symbols);
+    int expected = known && known->class_of ? known->class_of(symbols, (int)source.length) : class;
+    if (class < 0 || class >= classes)
+        snprintf(rules->wrong, WRONG, "the class is %d, expected 0 to %d", class, classes - 1);
+    else if (class != expected)
+        snprintf(rules->wrong, WRONG, "the class is %d, expected %d: it is %s", class, expected, known->words);
+    return class >= 0 && class < classes && class == expected;
 }
 
 /* Three different tokens behind the symbols. */
@@ -89,12 +107,14 @@ static bool specials(struct rules *rules) {
     return apart && behind;
 }
 
-/* The number of the first example that breaks a rule, or -1. */
-static int first_wrong(struct rules *rules, const ch_examples *examples) {
+/* The number of the first example that breaks a rule, or -1. symbols: scratch for a source. */
+static int first_wrong(struct rules *rules, const ch_examples *examples, int *symbols) {
+    bool classes = rules->recipe->task->kind == TASK_TO_CLASS;
     for (int i = 0; i < examples->count; i++) {
         ch_sequence source = ch_examples_source(examples, (size_t)i), target = ch_examples_target(examples, (size_t)i);
-        if (!lengths(rules, source, target) || !symbols_only(rules, source) || !bracketed(rules, target) ||
-            !answered(rules, source, target))
+        if (!lengths(rules, source, target) || !symbols_only(rules, source)) return i;
+        if (classes ? !classified(rules, source, target.tokens[0], symbols)
+                    : !bracketed(rules, target) || !answered(rules, source, target))
             return i;
     }
     return -1;
@@ -102,12 +122,8 @@ static int first_wrong(struct rules *rules, const ch_examples *examples) {
 
 /* ---- the verdict ---- */
 
-static ch_status judge(struct check *check, const ch_examples *examples) {
-    const struct expectation *expectation = expectation_of(check->recipe->task->variant.name);
-    struct rules rules = {&examples->vocab, check->recipe, expectation, ""};
-    if (!specials(&rules)) return check_result(check, false, "special tokens: %s", rules.wrong);
-    int wrong = first_wrong(&rules, examples);
-    if (wrong >= 0) return check_result(check, false, "example %d of %d: %s", wrong + 1, examples->count, rules.wrong);
+static ch_status pass_all(struct check *check, const ch_examples *examples, const struct expectation *expectation) {
+    bool classes = check->recipe->task->kind == TASK_TO_CLASS;
     long long tokens = 0, longest = 0;
     for (int i = 0; i < examples->count; i++) {
         tokens += examples->source_length[i];
@@ -115,19 +131,29 @@ static ch_status judge(struct check *check, const ch_examples *examples) {
     }
     return check_result(
         check, true,
-        "%d example%s: targets are <sos>, %s, <eos>; no <pad> in any (a padded tensor would add %lld to "
-        "%lld source token%s)",
-        examples->count, text_plural((uint64_t)examples->count),
-        expectation ? expectation->words : "an answer that no rule is known for", longest * examples->count - tokens,
-        tokens, text_plural((uint64_t)tokens));
+        "%d example%s: targets are %s%s%s; no <pad> in any (a padded tensor would add %lld to %lld source token%s)",
+        examples->count, text_plural((uint64_t)examples->count), classes ? "classes, " : "<sos>, ",
+        expectation ? expectation->words : "an answer that no rule is known for", classes ? "" : ", <eos>",
+        longest * examples->count - tokens, tokens, text_plural((uint64_t)tokens));
+}
+
+static ch_status judge(struct check *check, const ch_examples *examples, int *symbols) {
+    const struct expectation *expectation = expectation_of(check->recipe->task->variant.name);
+    struct rules rules = {&examples->vocab, check->recipe, expectation, ""};
+    if (!specials(&rules)) return check_result(check, false, "special tokens: %s", rules.wrong);
+    int wrong = first_wrong(&rules, examples, symbols);
+    if (wrong >= 0) return check_result(check, false, "example %d of %d: %s", wrong + 1, examples->count, rules.wrong);
+    return pass_all(check, examples, expectation);
 }
 
 static ch_status run(struct check *check, ch_error *error) {
     ch_examples *examples;
     ch_status status = ch_examples_new(check->recipe, (size_t)check->recipe->batch_size, &examples, error);
     if (status != CH_OK) return status;
+    int *symbols = mem_new((size_t)examples->longest, sizeof *symbols);
     show(check, examples);
-    status = judge(check, examples);
+    status = symbols ? judge(check, examples, symbols) : fail_memory(error, "a source");
+    mem_free(symbols);
     ch_examples_free(examples);
     return status;
 }

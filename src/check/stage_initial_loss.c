@@ -73,7 +73,7 @@ struct band {
 
 static struct band band_of(const struct check *check, const struct measure *m) {
     const struct init *init = check->recipe->init;
-    int width = check->model->config.d_model, vocab = ch_vocab_size(&check->model->vocab);
+    int width = check->model->config.d_model, vocab = check->model->net.outputs; /* or classes */
     double bias = check->model->config.bias->others ? init->bias_variance(width) : 0;
     double of_matrix = init->matrix_variance(vocab, width), variance = width * of_matrix + bias;
     struct band band = {.uniform = log(vocab), .sigma = sqrt(variance)};
@@ -89,7 +89,7 @@ static struct band band_of(const struct check *check, const struct measure *m) {
 }
 
 static void explain(const struct check *check, const struct measure *m, const struct band *b) {
-    int vocab = ch_vocab_size(&check->model->vocab);
+    int vocab = check->model->net.outputs;
     double offset = m->sigma * m->sigma / 2;
     check_line(check, "ln V = %.4f for V = %d: what a model that knows nothing pays", b->uniform, vocab);
     check_line(check,
@@ -137,7 +137,7 @@ static ch_status measure_batch(struct check *check, const struct ch_examples *ex
     struct bench bench;
     ch_status status = bench_new(&bench, check->model, &pass, examples, false, error);
     if (status != CH_OK) return status;
-    double *share = mem_new((size_t)ch_vocab_size(&check->model->vocab), sizeof *share);
+    double *share = mem_new((size_t)check->model->net.outputs, sizeof *share);
     if (share) {
         struct measure m = measure(&bench, share);
         status = judge(check, &m);

@@ -98,9 +98,13 @@ static void keep_map_gradient(void *context, const char *layer, const char *site
 
 /* ---- the walk ---- */
 
-/* SOS, the target, EOS: an example's target. */
+/* What the decoder reads and predicts: SOS, the target, EOS. Without one the target holds labels, as it is. */
 static ch_status fill_frame(struct walk *walk, ch_sequence source, ch_sequence target, ch_error *error) {
     const struct ch_vocab *vocab = &walk->model->vocab;
+    if (!walk->model->config.arch->decoder) {
+        frame_add(&walk->frame, source, target, 0);
+        return CH_OK;
+    }
     int *whole = mem_new(target.length + 2, sizeof *whole);
     if (!whole) return fail_memory(error, "a dump");
     whole[0] = ch_vocab_sos(vocab);
@@ -150,7 +154,8 @@ static ch_status take(struct walk *walk, struct pass *pass, ch_error *error) {
 static ch_status prepare(struct walk *walk, const struct pass *pass, ch_sequence source, ch_sequence target,
                          ch_error *error) {
     const struct config *config = &walk->model->config;
-    struct batch_limits limits = frame_limits(config, 1, (int)source.length, (int)target.length + 2);
+    int added = config->arch->decoder ? 2 : 0;
+    struct batch_limits limits = frame_limits(config, 1, (int)source.length, (int)target.length + added);
     ch_status status = workspace_new(&walk->workspace, walk->model, pass, &limits, walk->grad != NULL, error);
     if (status != CH_OK) return status;
     return frame_new(&walk->frame, config, &limits) ? fill_frame(walk, source, target, error)
@@ -183,14 +188,41 @@ static void walk_free(struct walk *walk) {
     mem_free_aligned(walk->grad);
 }
 
-static ch_status check(const ch_model *model, ch_sequence source, ch_sequence target, ch_error *error) {
-    size_t positions = (size_t)config_longest(&model->config);
-    if (source.length < 1 || source.length > positions)
-        return fail(error, CH_FAILED, "source: expected 1 to %zu tokens, found %zu", positions, source.length);
+/* Of a model without a decoder. */
+static ch_status check_labels(const ch_model *model, ch_sequence source, ch_sequence target, ch_error *error) {
+    int classes = model->config.classes;
+    if (!model->net.head->classes) {
+        if (target.length == source.length) return vocab_check_source(&model->vocab, target, "target", error);
+        return fail(error, CH_FAILED, "target: expected a token for each of the source's %zu, found %zu", source.length,
+                    target.length);
+    }
+    if (target.length != 1)
+        return fail(error, CH_FAILED, "target: expected one number, a class from 0 to %d, found %zu", classes - 1,
+                    target.length);
+    if (target.tokens[0] >= 0 && target.tokens[0] < classes) return CH_OK;
+    return fail(error, CH_FAILED, "target: expected a class from 0 to %d, found %d", classes - 1, target.tokens[0]);
+}
+
+/* Whether there are positions for all rows. <sos> takes one, too: of the target or, of a classifier, of the source. */
+static ch_status check_lengths(const ch_model *model, ch_sequence source, ch_sequence target, ch_error *error) {
+    const struct arch *arch = model->config.arch;
+    size_t positions = (size_t)config_longest(&model->config), most = positions - model->config.head->classes;
+    if (source.length < 1 || source.length > most)
+        return fail(error, CH_FAILED, "source: expected 1 to %zu tokens, found %zu", most, source.length);
+    if (!arch->decoder) return CH_OK;
     if (target.length + 1 > positions)
         return fail(error, CH_FAILED, "target: expected 0 to %zu tokens, found %zu", positions - 1, target.length);
-    ch_status status = vocab_check_source(&model->vocab, source, "source", error);
-    return status == CH_OK ? vocab_check_source(&model->vocab, target, "target", error) : status;
+    if (arch->encoder || source.length + 1 + target.length <= positions) return CH_OK;
+    return fail(error, CH_FAILED, "source and target: expected at most %zu tokens together, found %zu", positions - 1,
+                source.length + target.length);
+}
+
+static ch_status check(const ch_model *model, ch_sequence source, ch_sequence target, ch_error *error) {
+    ch_status status = check_lengths(model, source, target, error);
+    if (status == CH_OK) status = vocab_check_source(&model->vocab, source, "source", error);
+    if (status != CH_OK) return status;
+    return model->config.arch->decoder ? vocab_check_source(&model->vocab, target, "target", error)
+                                       : check_labels(model, source, target, error);
 }
 
 ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target, const ch_dump_options *options,

@@ -109,6 +109,7 @@ ch_model_info ch_model_get_info(const ch_model *model) {
                            .d_ff = model->config.d_ff,
                            .layers = model->config.layers,
                            .vocab_size = ch_vocab_size(&model->vocab),
+                           .classes = model->config.classes,
                            .max_positions = model->config.max_positions,
                            .longest = config_longest(&model->config),
                            .dropout = model->config.dropout,

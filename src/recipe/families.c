@@ -20,6 +20,7 @@ static const struct {
     {"task", task_row},
     {"tokens", text_tokens_row},
     {"framing", framing_row},
+    {"preset", preset_row},
     {"arch", arch_row},
     {"head", head_row},
     {"norm", norm_row},

@@ -50,6 +50,9 @@ static const struct row table[] = {
     NUMBER_ROW("held-out", held_out, "SHARE", "0.1", 0, 1, true,
                "share of a text, its end, that is kept for validation", "data"),
 
+    CHOICE_ROW("preset", preset, "lesson", "NAME", preset_row,
+               "parts of a known model, all at once; options that are given, before or behind it, win over it",
+               "model"),
     CHOICE_ROW("arch", arch, "encoder-decoder", "NAME", arch_row, "stacks that the model is made of", "model"),
     WHOLE_ROW("d-model", d_model, "64", 1, MOST_WIDTH, "width D of every row", "model"),
     WHOLE_ROW("heads", heads, "4", 1, MOST_HEADS, "attention heads H; must divide d-model, unless d-head is given",
@@ -220,6 +223,16 @@ static ch_status set_row(ch_recipe *recipe, const struct row *row, const char *t
     return CH_OK;
 }
 
+/* What nobody gave is what the preset says, and else the default. */
+static void set_preset(ch_recipe *recipe) {
+    for (int i = 0; i < RECIPE_OPTIONS; i++) {
+        const char *value = preset_value(recipe->preset, table[i].option.name);
+        if (recipe->given[i]) continue;
+        ch_status status = set_row(recipe, &table[i], value ? value : table[i].option.default_value, NULL);
+        ch_assert(status == CH_OK);
+    }
+}
+
 /* ---- the public face ---- */
 
 ch_status ch_recipe_new(ch_recipe **recipe, ch_error *error) {
@@ -242,7 +255,11 @@ ch_status ch_recipe_set(ch_recipe *recipe, const char *name, const char *value, 
     if (row->type != PATH && strlen(value) >= RECIPE_TEXT)
         return fail(error, CH_USAGE, "%s: expected a value of less than %d characters, found %zu", name, RECIPE_TEXT,
                     strlen(value));
-    return set_row(recipe, row, value, error);
+    ch_status status = set_row(recipe, row, value, error);
+    if (status != CH_OK) return status;
+    recipe->given[row - table] = true;
+    if (row->field == FIELD(preset)) set_preset(recipe);
+    return CH_OK;
 }
 
 const char *ch_recipe_get(const ch_recipe *recipe, const char *name) {
@@ -259,6 +276,15 @@ bool recipe_is_default(const ch_recipe *recipe, const char *option) {
     const struct row *row = find(option, NULL);
     ch_assert(row);
     return strcmp(text_of(recipe, row), row->option.default_value) == 0;
+}
+
+struct recipe_source recipe_source(const ch_recipe *recipe, const char *option) {
+    const struct row *row = find(option, NULL);
+    ch_assert(row);
+    bool of_preset = !recipe->given[row - table] && preset_value(recipe->preset, option);
+    bool is_default = strcmp(recipe->text[row - table], row->option.default_value) == 0;
+    if (!of_preset || is_default) return (struct recipe_source){"", ""};
+    return (struct recipe_source){" of preset ", recipe->preset->variant.name};
 }
 
 struct example_stream example_stream(const ch_recipe *recipe, enum philox_use use, struct torch_rng *torch) {

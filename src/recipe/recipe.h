@@ -22,8 +22,9 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "recipe/bands.h"
+#include "recipe/preset.h"
 
-enum { RECIPE_OPTIONS = 52, RECIPE_TEXT = 64, RECIPE_PATH = 4096 };
+enum { RECIPE_OPTIONS = 53, RECIPE_TEXT = 64, RECIPE_PATH = 4096 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -41,6 +42,7 @@ struct ch_recipe {
     const struct framing *framing;
     double held_out;
     /* model */
+    const struct preset *preset;
     const struct arch *arch;
     int64_t d_model, heads, kv_heads, d_head, d_ff, layers, max_positions, window;
     double dropout, soft_cap;
@@ -67,6 +69,7 @@ struct ch_recipe {
     bool log_gradients;
 
     char text[RECIPE_OPTIONS][RECIPE_TEXT]; /* of each row of the table */
+    bool given[RECIPE_OPTIONS];             /* by somebody, so that no preset changes it */
     struct bands bands;
 };
 
@@ -80,6 +83,12 @@ const struct head *recipe_head(const ch_recipe *recipe);
 
 /* Whether nobody asked for anything else. */
 bool recipe_is_default(const ch_recipe *recipe, const char *option);
+
+/* For a sentence about an option's value: " of preset " and the preset that it comes from, or twice nothing. */
+struct recipe_source {
+    const char *word, *preset;
+};
+struct recipe_source recipe_source(const ch_recipe *recipe, const char *option);
 
 /* Key/value heads and the width of a head, where the recipe leaves them to others. */
 int recipe_kv_heads(const ch_recipe *recipe);

@@ -45,9 +45,10 @@ static ch_status check_heads(const ch_recipe *recipe, ch_error *error) {
     if (!d_head && d_model % heads)
         return fail(error, CH_USAGE, "d-model %lld is not divisible by heads %lld: each head gets d-model / heads",
                     d_model, heads);
+    struct recipe_source shared = recipe_source(recipe, "kv-heads");
     if (heads % kv_heads)
-        return fail(error, CH_USAGE, "kv-heads: expected a number that divides heads %lld, found %lld", heads,
-                    kv_heads);
+        return fail(error, CH_USAGE, "kv-heads: expected a number that divides heads %lld, found %lld%s%s", heads,
+                    kv_heads, shared.word, shared.preset);
     if (heads * d_head > MOST_HIDDEN)
         return fail(error, CH_USAGE, "d-head: expected heads times d-head to be at most %d, found %lld times %lld",
                     MOST_HIDDEN, heads, d_head);
@@ -78,22 +79,24 @@ static ch_status check_pairs(const ch_recipe *recipe, ch_error *error) {
 /* An assembly must be able to do what the task asks for. */
 static ch_status check_task(const ch_recipe *recipe, ch_error *error) {
     const char *arch = recipe->arch->variant.name, *task = recipe->task->variant.name;
+    struct recipe_source from = recipe_source(recipe, "arch");
     bool decoder = recipe->arch->decoder, pairs = decoder && recipe->arch->encoder;
     bool asks_class = recipe->task->kind == TASK_TO_CLASS;
     if (recipe_has_text(recipe) && pairs)
         return fail(error, CH_USAGE,
-                    "text %s has no sources with targets, which arch %s learns from: take --arch decoder-only, or "
+                    "text %s has no sources with targets, which arch %s%s%s learns from: take --arch decoder-only, or "
                     "encoder-only for hidden tokens",
-                    recipe->text_file, arch);
+                    recipe->text_file, arch, from.word, from.preset);
     if (recipe_has_text(recipe)) return CH_OK;
     if (decoder && asks_class)
         return fail(error, CH_USAGE,
-                    "task %s asks for a class, and arch %s writes tokens: it needs --arch encoder-only", task, arch);
+                    "task %s asks for a class, and arch %s%s%s writes tokens: it needs --arch encoder-only", task, arch,
+                    from.word, from.preset);
     if (!decoder && !asks_class)
         return fail(error, CH_USAGE,
-                    "task %s asks for a sequence, and arch %s cannot write one: take --arch encoder-decoder or "
+                    "task %s asks for a sequence, and arch %s%s%s cannot write one: take --arch encoder-decoder or "
                     "decoder-only",
-                    task, arch);
+                    task, arch, from.word, from.preset);
     return CH_OK;
 }
 
