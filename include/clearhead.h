@@ -391,10 +391,10 @@ typedef struct ch_generate_options {
 
 /** Whether a text goes on, or what ended it. */
 typedef enum ch_ending {
-    CH_GOES_ON,         /**< nothing did */
-    CH_ENDED_BY_MODEL,  /**< it generated EOS */
-    CH_ENDED_BY_STOP,   /**< a stop string is complete */
-    CH_ENDED_BY_TOKENS, /**< there are as many tokens as were asked for */
+    CH_GOES_ON,        /**< nothing did */
+    CH_ENDED_BY_MODEL, /**< it generated EOS */
+    CH_ENDED_BY_STOP,  /**< a stop string is complete */
+    CH_ENDED_BY_TOKENS /**< there are as many tokens as were asked for */
 } ch_ending;
 
 /** What a step of generation gave. */
