@@ -12,7 +12,7 @@ const struct exit_code exit_codes[] = {
     {"0", "done"},
     {"1", "failed: a file, a disk, a value, a check, a comparison, a reader of the output that went away"},
     {"2", "wrong usage: an option, a name or an argument"},
-    {"130", "train was stopped by SIGINT (Ctrl-C) and wrote a checkpoint; 143: by SIGTERM"},
+    {"130", "SIGINT (Ctrl-C) stopped train, which wrote a checkpoint, or generate; 143: SIGTERM did"},
     {0},
 };
 

@@ -186,6 +186,15 @@ bool arguments_number(const struct arguments *arguments, const char *name, int l
     return true;
 }
 
+bool arguments_real(const struct arguments *arguments, const char *name, double *number) {
+    const char *text = arguments_value(arguments, name);
+    char *end;
+    *number = strtod(text, &end);
+    if (end != text && !*end) return true;
+    complain(EXIT_USAGE, "--%s takes a number, not '%s'", name, text);
+    return false;
+}
+
 size_t most_tokens(size_t bytes) {
     return bytes / 2 + 1;
 }

@@ -41,6 +41,8 @@ const char *arguments_value(const struct arguments *arguments, const char *name)
 bool arguments_has(const struct arguments *arguments, const char *name);
 /* A whole number in least..most; false after a sentence. */
 bool arguments_number(const struct arguments *arguments, const char *name, int least, int most, int *number);
+/* A number; false after a sentence. */
+bool arguments_real(const struct arguments *arguments, const char *name, double *number);
 /* Tokens, least..most of them, for the caller to free. Returns 0, or the exit code after a sentence. */
 int arguments_tokens(const struct arguments *arguments, const char *name, const ch_vocab *vocab, size_t least,
                      size_t most, int **tokens, size_t *count);

@@ -37,6 +37,11 @@ bool out_close(void) {
     return whole;
 }
 
+bool out_bytes(const char *bytes, size_t length) {
+    if (ferror(stdout)) return false;
+    return fwrite(bytes, 1, length, stdout) == length || failed(errno);
+}
+
 bool out_tokens(const ch_vocab *vocab, const int *tokens, size_t count) {
     bool whole = true;
     for (size_t i = 0; i < count && whole; i++) whole = out("%s%s", i ? " " : "", ch_vocab_text(vocab, tokens[i]));
@@ -67,6 +72,24 @@ json_t *json_number(double value) {
 json_t *json_words(const char *text) {
     json_t *words = json_string(text);
     return words ? words : json_null();
+}
+
+json_t *json_text(const char *bytes, size_t length) {
+    static const char replacement[] = "\xEF\xBF\xBD";
+    json_t *whole = json_stringn(bytes, length);
+    char *text = whole ? NULL : malloc(length * (sizeof replacement - 1) + 1);
+    if (!text) return whole;
+    size_t used = 0;
+    for (size_t at = 0, character; at < length; at += character ? character : 1) {
+        character = words_character(bytes + at, length - at);
+        const char *from = character ? bytes + at : replacement;
+        size_t count = character ? character : sizeof replacement - 1;
+        memcpy(text + used, from, count);
+        used += count;
+    }
+    whole = json_stringn(text, used);
+    free(text);
+    return whole;
 }
 
 json_t *json_tokens(const int *tokens, size_t count) {

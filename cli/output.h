@@ -15,6 +15,8 @@ bool out_flush(void);
 /* Flushes and closes. */
 bool out_close(void);
 
+/* Bytes as they are. */
+bool out_bytes(const char *bytes, size_t length);
 /* Tokens as text, separated by spaces. */
 bool out_tokens(const ch_vocab *vocab, const int *tokens, size_t count);
 
@@ -22,6 +24,8 @@ bool out_tokens(const ch_vocab *vocab, const int *tokens, size_t count);
 bool out_json(json_t *object);
 json_t *json_number(double value);    /* null if it is not finite: JSON has no other word for it */
 json_t *json_words(const char *text); /* null if it is not UTF-8 */
+/* A text of bytes; where it is no UTF-8, each byte that begins no character becomes U+FFFD. */
+json_t *json_text(const char *bytes, size_t length);
 json_t *json_tokens(const int *tokens, size_t count);
 
 /* A line on standard error, control characters replaced: a name or a word from a file must not steer a terminal. */

@@ -1,5 +1,6 @@
 /* train: a run from its recipe to its model; stops cleanly at a signal, and goes on with --resume. */
 #include "command.h"
+#include "interrupt.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
@@ -9,34 +10,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* A handler has nowhere else to leave its word. */
-static volatile sig_atomic_t stop_signal;
-
-static void ask_to_stop(int number) {
-    stop_signal = number;
-    signal(SIGINT, SIG_DFL); /* a second one kills */
-    signal(SIGTERM, SIG_DFL);
-}
-
-/* Products of oneDNN for AVX-512 keep numbers further below the stack pointer than the system allows, just where a
- * handler would be put: it gets a stack of its own, unless there is one. */
-static void set_stack_aside(void) {
-    static char room[1 << 16];
-    stack_t old, stack = {.ss_sp = room, .ss_size = sizeof room};
-    if (sigaltstack(NULL, &old) == 0 && old.ss_flags & SS_DISABLE) sigaltstack(&stack, NULL);
-}
-
-/* A signal that the caller chose to ignore (nohup, a script's background job) stays ignored. */
-static void watch(int number) {
-    struct sigaction old, action = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART | SA_ONSTACK};
-    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(number, &action, NULL);
-}
 
 struct run {
     const char *folder;
@@ -108,7 +85,7 @@ static bool each_step(const ch_step *step, void *context) {
     if (shown && (!put_step(step, run->json, run->text) || !out_flush())) run->broken = true;
     if (!run->quiet) say_band(step);
     if (progress_due(&run->progress)) draw_progress(run, step);
-    return !stop_signal && !run->broken;
+    return !interrupt_signal() && !run->broken;
 }
 
 /* ---- before and after ------------------------------------------------------------------------- */
@@ -188,7 +165,7 @@ static int finish(struct run *run, const ch_trainer *trainer, bool stopped) {
     else if (!run->quiet)
         say("the model is in %s/model.safetensors, after %s", run->folder, time);
     if (run->broken) return EXIT_FAILED;
-    return stopped && stop_signal ? EXIT_SIGNAL + stop_signal : EXIT_DONE;
+    return stopped && interrupt_signal() ? EXIT_SIGNAL + interrupt_signal() : EXIT_DONE;
 }
 
 static int train(struct run *run, ch_trainer *trainer, bool verbose, bool resumed) {
@@ -203,9 +180,7 @@ static int train(struct run *run, ch_trainer *trainer, bool verbose, bool resume
     run->progress = progress_start(!run->quiet);
     if (run->profile) ch_trainer_profile_start(trainer);
     run->started = terminal_clock();
-    set_stack_aside();
-    watch(SIGINT);
-    watch(SIGTERM);
+    interrupt_watch();
     ch_status status = ch_trainer_run(trainer, each_step, run, &error);
     progress_erase(&run->progress);
     if (status != CH_OK && status != CH_STOPPED) return report(NULL, &error);

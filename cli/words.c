@@ -6,25 +6,42 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the character that starts here, or 0 if a terminal must not see it. */
-static size_t printable(const unsigned char *s) {
-    static const uint32_t least[] = {0, ' ', 0xa0, 0x800, 0x10000};
+size_t words_character(const char *text, size_t length) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *s = (const unsigned char *)text;
+    if (length == 0) return 0;
     size_t bytes = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+    if (bytes > length) return 0;
     uint32_t point = bytes < 2 ? s[0] : s[0] & (0x7fu >> bytes);
     for (size_t i = 1; i < bytes; i++) {
         if (s[i] >> 6 != 2) return 0;
         point = point << 6 | (s[i] & 0x3fu);
     }
-    bool none = bytes == 0 || point < least[bytes] || point == 0x7f || point > 0x10ffff || point >> 11 == 0x1b;
-    return none ? 0 : bytes;
+    return point < least[bytes] || point > 0x10ffff || point >> 11 == 0x1b ? 0 : bytes;
 }
 
-void words_clean(char *text) {
-    for (char *c = text; *c;) {
-        size_t bytes = printable((const unsigned char *)c);
+/* Bytes of the character that starts here, or 0 if a terminal must not see it: controls have one byte or two. */
+static size_t printable(const char *text, size_t length) {
+    const unsigned char *s = (const unsigned char *)text;
+    size_t bytes = words_character(text, length);
+    bool control = s[0] < ' ' || s[0] == 0x7f || (s[0] == 0xc2 && bytes == 2 && s[1] < 0xa0);
+    return control ? 0 : bytes;
+}
+
+static void clean(char *text, size_t length, const char *spared) {
+    for (char *c = text; c < text + length;) {
+        size_t bytes = *c && strchr(spared, *c) ? 1 : printable(c, (size_t)(text + length - c));
         if (bytes == 0) *c = '?';
         c += bytes ? bytes : 1;
     }
+}
+
+void words_clean(char *text) {
+    clean(text, strlen(text), "");
+}
+
+void words_clean_text(char *text, size_t length) {
+    clean(text, length, "\n\t");
 }
 
 struct words_shown words_shown(const char *text) {

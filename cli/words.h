@@ -7,8 +7,13 @@
 
 enum { WORDS = 32, SHOWN = 4096 }; /* bytes that a number's text fits in, and a shown one is cut to */
 
+/* Bytes of the UTF-8 character that a text of so many bytes begins with, 1 to 4; 0: it begins with none. */
+size_t words_character(const char *text, size_t length);
+
 /* In place: "?" for every byte that a terminal must not see, those of control characters and of what is no UTF-8. */
 void words_clean(char *text);
+/* The same of a text of so many bytes, a zero behind them, whose lines and tabs stay. */
+void words_clean_text(char *text, size_t length);
 /* A name or a path from outside, cleaned for standard output. */
 struct words_shown {
     char text[SHOWN];

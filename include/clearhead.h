@@ -385,6 +385,59 @@ typedef struct ch_sampling {
 /** Greedy, and nothing left out: temperature 0, top_p 1, repetition_penalty 1, the rest 0. */
 CH_API ch_sampling ch_sampling_default(void);
 
+/** Goes on with a text, token by token, with a decoder-only model. */
+typedef struct ch_generator ch_generator;
+
+/** How to go on; all zero: greedily, until the model ends. Texts are copied. */
+typedef struct ch_generate_options {
+    const ch_sampling *sampling; /**< NULL: ch_sampling_default */
+    int tokens;                  /**< most tokens, up to a thousand million; 0: so many */
+    int context;                 /**< tokens that the model sees at most, up to its `longest`; 0: its max_positions, and
+                                    a longer prompt where positions can extend. A longer text slides: when the context is
+                                    full, its last half is read anew as if it began there. Models with a window whose
+                                    positions can extend need none: they go on for ever in constant memory. */
+    const char *const *stops;    /**< (stop_count) texts before which writing ends */
+    int stop_count;              /**< how many */
+    bool no_cache;               /**< recompute every position at every step, to compare */
+    const char *attention;       /**< the core's name; NULL: "fused" */
+} ch_generate_options;
+
+/** Whether a text goes on, or what ended it. */
+typedef enum ch_ending {
+    CH_GOES_ON,        /**< nothing did */
+    CH_ENDED_BY_MODEL, /**< it generated EOS */
+    CH_ENDED_BY_STOP,  /**< a stop string is complete */
+    CH_ENDED_BY_TOKENS /**< there are as many tokens as were asked for */
+} ch_ending;
+
+/** What a step of generation gave. */
+typedef struct ch_generated {
+    int token;         /**< the next token; -1: there is none any more */
+    const char *bytes; /**< what may be written now; lives until the next call */
+    size_t length;     /**< of those; what could be the start of a stop string or is part of a character is held back */
+    ch_ending ended;   /**< whether this was all */
+} ch_generated;
+
+/** A generator for a decoder-only model, which must outlive it. options may be NULL. CH_USAGE names an option that is
+ * out of range. The same model, prompt and options, seed included, give the same text in the same build on the same
+ * kind of machine, whatever else runs there. With and without cache logits agree to rounding, so that texts do unless
+ * two tokens are that close. */
+CH_API ch_status ch_generator_new(const ch_model *model, const ch_generate_options *options, ch_generator **generator,
+                                  ch_error *error);
+/** Begins a text with length bytes, cut as ch_vocab_encode does. A text follows SOS, if the vocabulary has it; the
+ * source of a task (tokens that are numbers) is followed by SOS, as in training. What came before is forgotten.
+ * CH_FAILED for what is not in the vocabulary, a prompt longer than the context, and an empty one without SOS. */
+CH_API ch_status ch_generator_prompt(ch_generator *generator, const char *text, size_t length, ch_error *error);
+/** Begins with tokens as they stand; special tokens are welcome, nothing is added. */
+CH_API ch_status ch_generator_prompt_tokens(ch_generator *generator, ch_sequence tokens, ch_error *error);
+/** The next token of what was begun. A token is written when it is complete: *generated says what of the text may be
+ * written now. The call that says what ended the text gives what was held back; EOS is not among the tokens. Tokens
+ * that are numbers are separated by blanks. CH_FAILED if no logit is a number; after a failure a new prompt is
+ * needed. */
+CH_API ch_status ch_generator_next(ch_generator *generator, ch_generated *generated, ch_error *error);
+/** Frees a generator; NULL is fine. */
+CH_API void ch_generator_free(ch_generator *generator);
+
 /* ---- evaluation ------------------------------------------------------------------------------- */
 
 /** How well a model does. */

@@ -122,6 +122,31 @@ ch_model *open_model(const char *path) {
     return model;
 }
 
+ch_model *text_model(const char *settings, const char *text, unsigned specials) {
+    ch_recipe *recipe = recipe_of("arch", "decoder-only", "d-model", "18", "heads", "3", "d-ff", "20", "max-positions",
+                                  "24", "init", "normal", NULL);
+    struct characters characters;
+    struct vocab_plan plan = {.tokens = text ? &tokens_characters : &tokens_bytes, .specials = specials};
+    struct config config;
+    char *list = NULL;
+    ch_model *model;
+    ch_error error;
+    if (*settings) set_options(recipe, settings);
+    check_ok(config_of_recipe(&config, recipe, &error), &error);
+    check_ok(characters_new(&characters, &error), &error);
+    if (text) check_ok(characters_add(&characters, text, strlen(text), 0, "text", &error), &error);
+    if (text) check_ok(characters_list(&characters, &list, &plan.symbols, &error), &error);
+    plan.characters = list;
+    check_ok(config_set_vocab(&config, &plan, &error), &error);
+    config.task[0] = '\0';
+    check_ok(model_build(&config, &model, &error), &error);
+    check_ok(model_fill(model, recipe, NULL, &error), &error);
+    mem_free(list);
+    characters_free(&characters);
+    ch_recipe_free(recipe);
+    return model;
+}
+
 ch_trainer *trainer_of(const ch_recipe *recipe, const char *folder) {
     ch_trainer *trainer;
     ch_error error;

@@ -49,6 +49,9 @@ ch_model *model_of(const ch_recipe *recipe);
 /* A model of an encoder alone that finds hidden tokens; of a recipe that tells classes, since no task hides any. */
 ch_model *masked_model_of(const ch_recipe *recipe);
 ch_model *open_model(const char *path);
+/* A decoder-only model of text with fresh weights and small sizes, changed by "option=value ..."; its tokens are the
+ * characters of a text (NULL: bytes), behind them those special ones. */
+ch_model *text_model(const char *settings, const char *text, unsigned specials);
 ch_trainer *trainer_of(const ch_recipe *recipe, const char *folder);
 /* So many steps; the last one. */
 ch_step take_steps(ch_trainer *trainer, int count);

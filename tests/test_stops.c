@@ -60,6 +60,8 @@ static void writing_ends_before_a_stop_string(void **state) {
     check_written(euro, 1, "3 \xE2\x82\xAC 4", "3 ", true);
     check_written(euro, 1, "3 \xE2\x82\xAB 4", "3 \xE2\x82\xAB 4", false); /* two of its three bytes */
     check_written(one, 1, "yxx", "y", true);
+    check_written(one, 1, "3 \xE2\x82\xAC 4", "3 \xE2\x82\xAC 4", false);
+    check_written(one, 1, "3 \xE2\x82", "3 \xE2\x82", false); /* what is never finished, too */
     check_written(NULL, 0, "all of it", "all of it", false);
 }
 
@@ -111,6 +113,29 @@ static void only_a_possible_start_is_held_back(void **state) {
     stops_free(&stops);
 }
 
+static void characters_come_whole(void **state) {
+    (void)state;
+    static const struct {
+        const char *take, *gives;
+    } step[] = {{"a\xE2", "a"},   {"\x82", ""},         {"\xAC", "\xE2\x82\xAC"},         {"\xE2\x82z", "\xE2\x82z"},
+                {"\x82", "\x82"}, {"\xF0\x9F\x8C", ""}, {"\x8D\xC3", "\xF0\x9F\x8C\x8D"}, {"\xC3\xA9", "\xC3\xC3\xA9"}};
+    struct stops stops;
+    ch_error error;
+    const char *out;
+    size_t length;
+    check_ok(stops_new(&stops, NULL, 0, &error), &error);
+    for (int again = 0; again < 2; again++) {
+        for (size_t i = 0; i < sizeof step / sizeof *step; i++) {
+            check_ok(stops_take(&stops, step[i].take, strlen(step[i].take), &out, &length, &error), &error);
+            assert_int_equal(length, strlen(step[i].gives));
+            assert_memory_equal(out, step[i].gives, length);
+        }
+        check_ok(stops_take(&stops, "\xC3", 1, &out, &length, &error), &error);
+        stops_clear(&stops); /* another text begins */
+    }
+    stops_free(&stops);
+}
+
 static void an_empty_stop_string(void **state) {
     (void)state;
     static const char *const stop[] = {"a", ""};
@@ -125,6 +150,7 @@ int main(void) {
         cmocka_unit_test(writing_ends_before_a_stop_string),
         cmocka_unit_test(every_short_text),
         cmocka_unit_test(only_a_possible_start_is_held_back),
+        cmocka_unit_test(characters_come_whole),
         cmocka_unit_test(an_empty_stop_string),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,16 @@ static void utf8_reads_no_further_than_the_text(void **state) {
     assert_int_equal(point, 0);
 }
 
+/* Of the starts of a text of characters those within one are unfinished, by as many bytes as it has there. */
+static void utf8_knows_what_is_unfinished(void **state) {
+    (void)state;
+    static const char text[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x8C\x8Dz", unfinished[] = "01012012300";
+    for (size_t length = 0; length < sizeof text; length++)
+        assert_int_equal(utf8_unfinished(text, length), length ? unfinished[length - 1] - '0' : 0);
+    assert_int_equal(utf8_unfinished("\x82\xAC\x82\xAC", 4), 0); /* no character begins */
+    assert_int_equal(utf8_unfinished("\xFF", 1), 0);
+}
+
 /* ---- vocabularies ---- */
 
 static struct ch_vocab vocab_of(const struct vocab_plan *plan) {
@@ -218,10 +228,15 @@ static void symbols_may_have_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(utf8_has_one_form_of_each_character), cmocka_unit_test(utf8_reads_no_further_than_the_text),
-        cmocka_unit_test(special_tokens_follow_the_symbols),   cmocka_unit_test(every_byte_is_a_token),
-        cmocka_unit_test(characters_are_those_of_a_text),      cmocka_unit_test(a_file_of_characters_is_text),
-        cmocka_unit_test(lists_of_characters_are_checked),     cmocka_unit_test(symbols_may_have_names),
+        cmocka_unit_test(utf8_knows_what_is_unfinished),
+        cmocka_unit_test(utf8_has_one_form_of_each_character),
+        cmocka_unit_test(utf8_reads_no_further_than_the_text),
+        cmocka_unit_test(special_tokens_follow_the_symbols),
+        cmocka_unit_test(every_byte_is_a_token),
+        cmocka_unit_test(characters_are_those_of_a_text),
+        cmocka_unit_test(a_file_of_characters_is_text),
+        cmocka_unit_test(lists_of_characters_are_checked),
+        cmocka_unit_test(symbols_may_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

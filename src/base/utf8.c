@@ -1,10 +1,15 @@
 #include "base/utf8.h"
 
+/* How many bytes the character has that begins with this one; 0: none begins with it. */
+static size_t bytes_of(unsigned char lead) {
+    return lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
+}
+
 size_t utf8_decode(const char *text, size_t length, uint32_t *point) {
     static const uint32_t least[UTF8_BYTES + 1] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *s = (const unsigned char *)text;
     if (length == 0) return 0;
-    size_t bytes = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+    size_t bytes = bytes_of(s[0]);
     if (bytes == 0 || bytes > length) return 0;
     uint32_t value = bytes == 1 ? s[0] : s[0] & (0x7Fu >> bytes);
     for (size_t i = 1; i < bytes; i++) {
@@ -14,6 +19,15 @@ size_t utf8_decode(const char *text, size_t length, uint32_t *point) {
     if (value < least[bytes] || value >= UTF8_POINTS || value >> 11 == 0x1B) return 0; /* 0x1B: surrogates */
     *point = value;
     return bytes;
+}
+
+size_t utf8_unfinished(const char *text, size_t length) {
+    const unsigned char *end = (const unsigned char *)text + length;
+    for (size_t bytes = 1; bytes < UTF8_BYTES && bytes <= length; bytes++) {
+        unsigned char lead = *(end - bytes);
+        if (lead >> 6 != 2) return bytes_of(lead) > bytes ? bytes : 0;
+    }
+    return 0;
 }
 
 size_t utf8_encode(uint32_t point, char out[UTF8_BYTES]) {

@@ -1,6 +1,7 @@
 #include "decode/session.h"
 #include "base/memory.h"
 
+#include <limits.h>
 #include <string.h>
 
 static struct pass inference(const struct ch_model *model, const struct attention_core *core, struct arena *arena) {
@@ -88,6 +89,7 @@ static void place_caches(struct session *s) {
         size_t block = self * cache_width(s->model, CONFIG_DECODER_SELF, layer);
         *cache = (struct kv_cache){.key = at, .value = at + block};
         cache->keys = (struct batch){.offset = s->self_offset, .length = s->self_length};
+        cache->place = s->place;
         at += 2 * block;
         if (!s->caches.cross) continue;
         cache = &s->caches.cross[layer];
@@ -98,24 +100,30 @@ static void place_caches(struct session *s) {
     }
 }
 
-/* One block: the tokens, and behind them a number for each sequence, six times. */
+/* Rows of a step, at most. */
+static size_t most_rows(const struct session *s) {
+    return (size_t)s->limits.sequences * (size_t)(s->cached ? s->limits.prompt : s->limits.target);
+}
+
+/* One block: the tokens, behind them a number for each sequence, seven times, and one for each row of a step. */
 static bool tokens_new(struct session *s) {
-    int **of_sequences[] = {&s->length, &s->done, &s->self_offset, &s->self_length, &s->cross_offset, &s->cross_length};
+    int **of_sequences[] = {&s->length,      &s->done,         &s->first,       &s->self_offset,
+                            &s->self_length, &s->cross_offset, &s->cross_length};
     enum { NUMBERS = sizeof of_sequences / sizeof *of_sequences };
     size_t sequences = (size_t)s->limits.sequences, tokens = sequences * (size_t)s->limits.target;
-    s->token = mem_new(tokens + NUMBERS * sequences, sizeof(int));
+    s->token = mem_new(tokens + NUMBERS * sequences + most_rows(s), sizeof(int));
     if (!s->token) return false;
     for (size_t i = 0; i < NUMBERS; i++) *of_sequences[i] = s->token + tokens + i * sequences;
+    s->place = s->token + tokens + NUMBERS * sequences;
     return true;
 }
 
 static bool allocate(struct session *s) {
     const struct session_limits *l = &s->limits;
     size_t sequences = (size_t)l->sequences, sources = sequences * (size_t)l->source;
-    size_t steps = sequences * (size_t)(s->cached ? l->prompt : l->target);
     bool complete = assembly_saved_new(&s->saved, &s->model->net) && caches_new(&s->caches, s->model, l) &&
                     batch_buffer_new(&s->sources, l->sequences, (int)sources) &&
-                    batch_buffer_new(&s->step, l->sequences, (int)steps) &&
+                    batch_buffer_new(&s->step, l->sequences, (int)most_rows(s)) &&
                     batch_buffer_new(&s->last, l->sequences, l->sequences) &&
                     pad_cuts_new(&s->pads, s->model, (int)(sequences * (size_t)l->target));
     s->memory = mem_new_aligned(sources * (size_t)s->model->config.d_model * sizeof(real));
@@ -172,27 +180,39 @@ static void encode(struct session *s, const ch_sequence *source, int count) {
 void session_begin(struct session *s, const ch_sequence *source, int count) {
     memset(s->length, 0, (size_t)count * sizeof *s->length);
     memset(s->done, 0, (size_t)count * sizeof *s->done);
+    memset(s->first, 0, (size_t)count * sizeof *s->first);
     if (s->model->net.arch->encoder) encode(s, source, count);
+}
+
+static int *tokens_of(const struct session *s, int sequence) {
+    return s->token + (size_t)sequence * (size_t)s->limits.target;
 }
 
 void session_append(struct session *s, int sequence, int token) {
     ch_assert(s->length[sequence] < s->limits.target);
-    s->token[(size_t)sequence * (size_t)s->limits.target + (size_t)s->length[sequence]++] = token;
+    tokens_of(s, sequence)[s->length[sequence]++] = token;
 }
 
-/* The rows to compute: those of each active sequence that are not in the cache, all of them without one. */
+/* How many of a sequence's rows a step computes: those that are not in the cache, all of them without one. */
+static int rows_of(const struct session *s, int sequence) {
+    if (!s->cached) return s->length[sequence];
+    int waiting = s->length[sequence] - s->done[sequence];
+    return waiting < s->limits.prompt ? waiting : s->limits.prompt;
+}
+
 static void gather_step(struct session *s, const int *active, int count) {
     batch_clear(&s->step);
     batch_clear(&s->last);
     pad_cuts_clear(&s->pads);
     for (int i = 0; i < count; i++) {
-        const int *token = s->token + (size_t)active[i] * (size_t)s->limits.target;
-        int length = s->length[active[i]], from = s->cached ? s->done[active[i]] : 0;
-        int *to = batch_add(&s->step, length - from, from, (uint32_t)active[i]);
-        memcpy(to, token + from, (size_t)(length - from) * sizeof *to);
-        batch_add(&s->last, 1, length - 1, (uint32_t)active[i]);
-        s->done[active[i]] = length;
-        pad_cuts_add(&s->pads, s->model, i, token, length);
+        int b = active[i], rows = rows_of(s, b), from = s->cached ? s->done[b] : 0, end = from + rows;
+        int *place = s->place + s->step.view.rows;
+        for (int t = 0; t < rows; t++) place[t] = from + t;
+        int *to = batch_add(&s->step, rows, s->first[b] + from, (uint32_t)b);
+        memcpy(to, tokens_of(s, b) + from, (size_t)rows * sizeof *to);
+        batch_add(&s->last, 1, s->first[b] + end - 1, (uint32_t)b);
+        s->done[b] = end;
+        pad_cuts_add(&s->pads, s->model, i, tokens_of(s, b), end);
     }
 }
 
@@ -201,7 +221,7 @@ static void gather_keys(struct session *s, const int *active, int count) {
     int longest = 0;
     for (int i = 0; i < count; i++) {
         s->self_offset[i] = active[i] * s->limits.target;
-        s->self_length[i] = s->length[active[i]];
+        s->self_length[i] = s->done[active[i]];
         if (s->self_length[i] > longest) longest = s->self_length[i];
     }
     for (int layer = 0; layer < s->model->config.layers; layer++) {
@@ -239,17 +259,66 @@ static const real *last_rows(struct session *s, struct pass *pass, const real *h
     return rows;
 }
 
-const real *session_logits(struct session *s, const int *active, int count) {
+/* The hidden rows (rows of the step, D) of a step's rows of each active sequence. */
+static const real *step(struct session *s, struct pass *pass, const int *active, int count) {
     arena_reset(&s->arena, 0);
-    struct pass pass = inference(s->model, s->core, &s->arena);
+    *pass = inference(s->model, s->core, &s->arena);
     gather_step(s, active, count);
     gather_keys(s, active, count);
-    pad_cuts_apply(&s->pads, &pass);
+    pad_cuts_apply(&s->pads, pass);
     struct batch sources;
     struct memory memory = gather_memory(s, &sources, active, count);
-    const real *hidden = decoder_forward(&pass, &s->model->net, s->step.token, &s->step.view, memory,
+    const real *hidden = decoder_forward(pass, &s->model->net, s->step.token, &s->step.view, memory,
                                          s->cached ? &s->caches : NULL, &s->saved);
     for (int layer = 0; s->caches.cross && layer < s->model->config.layers; layer++)
         s->caches.cross[layer].filled = true;
+    return hidden;
+}
+
+/* Until no more than so many of a sequence's tokens wait for their keys and values. */
+static void read_waiting(struct session *s, int sequence, int left) {
+    struct pass pass;
+    while (s->cached && s->length[sequence] - s->done[sequence] > left) step(s, &pass, &sequence, 1);
+}
+
+const real *session_logits(struct session *s, const int *active, int count) {
+    struct pass pass;
+    for (int i = 0; i < count; i++) read_waiting(s, active[i], s->limits.prompt);
+    const real *hidden = step(s, &pass, active, count);
     return generator_forward(&pass, &s->model->net, last_rows(s, &pass, hidden), &s->last.view);
+}
+
+/* ---- sequences without end ---- */
+
+int session_looks_back(const struct ch_model *model, bool cached) {
+    const struct config *config = &model->config;
+    if (config->window == 0 || !config->position->can_extend) return -1;
+    /* keys and values stand for all that they were made from; without them every layer looks back once more */
+    int64_t tokens = (int64_t)(config->window - 1) * (cached ? 1 : config->layers);
+    return tokens < INT_MAX / 4 ? (int)tokens : INT_MAX / 4;
+}
+
+/* The last `rows` keys and values of a sequence to the front of its room. */
+static void move_caches(struct session *s, int sequence, int rows) {
+    size_t front = (size_t)sequence * (size_t)s->limits.target, from = front + (size_t)(s->done[sequence] - rows);
+    for (int layer = 0; layer < s->model->config.layers; layer++) {
+        const struct kv_cache *cache = &s->caches.self[layer];
+        size_t width = cache_width(s->model, CONFIG_DECODER_SELF, layer), bytes = (size_t)rows * width * sizeof(real);
+        memmove(cache->key + front * width, cache->key + from * width, bytes);
+        memmove(cache->value + front * width, cache->value + from * width, bytes);
+    }
+}
+
+void session_slide(struct session *s, int sequence) {
+    int back = session_looks_back(s->model, s->cached), length = s->length[sequence], keep = length / 2;
+    bool goes_on = s->cached && back >= 0;
+    if (back >= 0) keep = back < length ? back : length - 1;
+    if (goes_on) {
+        read_waiting(s, sequence, 0);
+        move_caches(s, sequence, keep);
+    }
+    memmove(tokens_of(s, sequence), tokens_of(s, sequence) + length - keep, (size_t)keep * sizeof *s->token);
+    s->first[sequence] = goes_on ? s->first[sequence] + length - keep : 0;
+    s->done[sequence] = goes_on ? keep : 0;
+    s->length[sequence] = keep;
 }

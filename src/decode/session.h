@@ -1,6 +1,7 @@
 /*
  * Session: one timeline of decoding over a read-only model with a decoder. It owns the tokens so far, the encoded
  * sources and, with a cache, the keys and values of every earlier position, so that each step computes one position.
+ * A sequence may be longer than the room that it has: session_slide drops its beginning.
  */
 #ifndef CH_DECODE_SESSION_H
 #define CH_DECODE_SESSION_H
@@ -10,8 +11,8 @@
 struct session_limits {
     int sequences;
     int source; /* tokens of the longest source; 0 without an encoder */
-    int prompt; /* tokens of the longest beginning that is computed at once */
-    int target; /* tokens of the longest sequence, its beginning included */
+    int prompt; /* most tokens of a sequence that are computed at once; without an encoder there may come more */
+    int target; /* room for the tokens of a sequence, its beginning included */
 };
 
 struct session {
@@ -24,8 +25,10 @@ struct session {
     struct batch_buffer sources, step; /* step: the rows that this step computes */
     struct batch_buffer last;          /* the last row of each: what predicts the next token */
     real *memory;                      /* (rows of sources, D) */
-    int *token, *length;               /* (sequences, target), (sequences): the beginning and what was generated */
-    int *done;                         /* (sequences) tokens whose keys and values are in the caches */
+    int *token, *length;               /* (sequences, target), (sequences): the tokens that are kept */
+    int *done;                         /* (sequences) how many of those have their keys and values in the caches */
+    int *first;                        /* (sequences) the position of the first that is kept */
+    int *place;                        /* (rows of step) where each stands among those kept of its sequence */
     struct pad_cuts pads;
     struct stack_caches caches;
     real *cache_block;                                            /* all caches */
@@ -42,6 +45,13 @@ void session_measure(const struct ch_model *model, const struct attention_core *
 /* Starts so many empty sequences; with an encoder, encodes their sources, once. */
 void session_begin(struct session *session, const ch_sequence *source, int count);
 void session_append(struct session *session, int sequence, int token);
+/* Of a sequence without end, cached or not: what a later row may still look back on of the tokens so far, if all
+ * self-attentions have a window and positions can extend. -1: all of them. */
+int session_looks_back(const struct ch_model *model, bool cached);
+/* Makes room in a sequence that is full. What looks back so far and no further loses nothing: with a cache the rest
+ * keeps its positions, keys and values. Otherwise the last half of the tokens begins anew at position 0 and is read
+ * once more. */
+void session_slide(struct session *session, int sequence);
 /* Logits (count, V) of the next token of each active sequence; valid until the next call. With a cache all
  * are active in the first step, and the active ones have been active in every step so far. */
 const real *session_logits(struct session *session, const int *active, int count);

@@ -1,5 +1,6 @@
 #include "decode/stops.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -20,6 +21,11 @@ void stops_free(struct stops *stops) {
     mem_free(stops->text);
     mem_free(stops->held);
     *stops = (struct stops){0};
+}
+
+void stops_clear(struct stops *stops) {
+    stops->given = stops->length = 0;
+    stops->stopped = false;
 }
 
 /* Bytes of the longest stop string that `length` bytes end with, 0 if they end with none. */
@@ -63,8 +69,10 @@ ch_status stops_take(struct stops *stops, const char *bytes, size_t length, cons
         stops->length -= stop;
         stops->stopped = stop > 0;
     }
-    size_t back = stops->stopped ? 0 : begun(stops, stops->held, stops->length);
-    *out_length = stops->given = stops->length - back;
+    size_t give = stops->length;
+    if (!stops->stopped) give -= begun(stops, stops->held, give);
+    if (!stops->stopped) give -= utf8_unfinished(stops->held, give);
+    *out_length = stops->given = give;
     return CH_OK;
 }
 

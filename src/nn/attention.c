@@ -118,8 +118,9 @@ ch_status soft_cap_check(double soft_cap, ch_error *error) {
 /* Copies keys and values of the batch's rows to their places in the cache. */
 static void cache_append(struct kv_cache *cache, const struct batch *batch, const real *k, const real *v, int ld,
                          int channels) {
+    const int *place = cache->place ? cache->place : batch->position;
     for (int n = 0; n < batch->rows; n++) {
-        size_t to = (size_t)(cache->keys.offset[batch->sequence[n]] + batch->position[n]) * (size_t)channels;
+        size_t to = (size_t)(cache->keys.offset[batch->sequence[n]] + place[n]) * (size_t)channels;
         memcpy(cache->key + to, k + (size_t)n * (size_t)ld, (size_t)channels * sizeof(real));
         memcpy(cache->value + to, v + (size_t)n * (size_t)ld, (size_t)channels * sizeof(real));
     }
@@ -349,7 +350,9 @@ real *attention_forward(struct pass *pass, const struct attention *a, const real
     else
         project_self(pass, a, cache, saved);
     saved->dropout = pass_dropout_weights(pass, a->dropout_site, queries, saved->keys, a->shape.heads);
-    struct scores scores = scores_of(pass, a, queries, saved->keys, saved->dropout);
+    struct batch placed = *queries;
+    if (cache && cache->place) placed.position = cache->place;
+    struct scores scores = scores_of(pass, a, &placed, saved->keys, saved->dropout);
     saved->core = pass_take(pass, pass->core->saved_size(&scores), 1);
     saved->heads = pass_take(pass, (size_t)queries->rows, (size_t)a->query.out);
     size_t mark = arena_mark(pass->arena);

@@ -60,12 +60,15 @@ ch_status attention_declare(struct attention *attention, struct params *params, 
                             const struct attention_parts *parts, ch_error *error);
 
 /*
- * Keys and values of earlier positions. Row keys.offset[b] + position belongs to sequence b of the batch at hand.
+ * Keys and values of earlier positions. Row keys.offset[b] + place belongs to sequence b of the batch at hand.
  * Self-attention appends the rows of the batch; cross-attention fills the rows of the memory once (filled).
+ * Scores go by distance alone, so they count from the first row that is kept; embeddings and rotary positions count
+ * from the beginning of the sequence, as the batch does.
  */
 struct kv_cache {
     real *key, *value; /* (rows, K * Dh) */
     struct batch keys; /* offset and length of each sequence's keys, those of this step included */
+    const int *place;  /* (N) of the batch's rows among those kept; NULL: their positions */
     bool filled;
 };
 
