@@ -132,12 +132,11 @@ ch_model *text_model(const char *settings, const char *text, unsigned specials) 
     ch_model *model;
     ch_error error;
     if (*settings) set_options(recipe, settings);
-    check_ok(config_of_recipe(&config, recipe, &error), &error);
     check_ok(characters_new(&characters, &error), &error);
     if (text) check_ok(characters_add(&characters, text, strlen(text), 0, "text", &error), &error);
     if (text) check_ok(characters_list(&characters, &list, &plan.symbols, &error), &error);
     plan.characters = list;
-    check_ok(config_set_vocab(&config, &plan, &error), &error);
+    check_ok(config_of_recipe(&config, recipe, &plan, &error), &error);
     config.task[0] = '\0';
     check_ok(model_build(&config, &model, &error), &error);
     check_ok(model_fill(model, recipe, NULL, &error), &error);
