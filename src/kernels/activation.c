@@ -88,26 +88,33 @@ VECTOR_HELPER real gelu_tanh_slope(real x) {
 
 /* ---- arrays ---- */
 
-/* A vector at a time through arrays of its own, so that the loop is one of vectors in place, too. */
+/* A vector at a time through arrays of its own, so that the loop is one of vectors in place, too. Their size is known
+ * but for the last one, so that copying them is loading them. */
+VECTOR_HELPER void map_vector(real *y, const real *x, size_t bytes, real (*f)(real)) {
+    real in[LANES] = {0}, out[LANES];
+    memcpy(in, x, bytes);
+    for (int l = 0; l < LANES; l++) out[l] = f(in[l]);
+    memcpy(y, out, bytes);
+}
+
 VECTOR_HELPER void map(real *y, const real *x, size_t count, real (*f)(real)) {
-    for (size_t i = 0; i < count; i += LANES) {
-        size_t bytes = (count - i < LANES ? count - i : LANES) * sizeof *x;
-        real in[LANES] = {0}, out[LANES];
-        memcpy(in, x + i, bytes);
-        for (int l = 0; l < LANES; l++) out[l] = f(in[l]);
-        memcpy(y + i, out, bytes);
-    }
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES) map_vector(y + i, x + i, LANES * sizeof *x, f);
+    if (i < count) map_vector(y + i, x + i, (count - i) * sizeof *x, f);
+}
+
+VECTOR_HELPER void map_slope_vector(real *dx, const real *dy, const real *x, size_t bytes, real (*slope)(real)) {
+    real in[LANES] = {0}, up[LANES] = {0}, out[LANES];
+    memcpy(in, x, bytes);
+    memcpy(up, dy, bytes);
+    for (int l = 0; l < LANES; l++) out[l] = up[l] * slope(in[l]);
+    memcpy(dx, out, bytes);
 }
 
 VECTOR_HELPER void map_slope(real *dx, const real *dy, const real *x, size_t count, real (*slope)(real)) {
-    for (size_t i = 0; i < count; i += LANES) {
-        size_t bytes = (count - i < LANES ? count - i : LANES) * sizeof *x;
-        real in[LANES] = {0}, up[LANES] = {0}, out[LANES];
-        memcpy(in, x + i, bytes);
-        memcpy(up, dy + i, bytes);
-        for (int l = 0; l < LANES; l++) out[l] = up[l] * slope(in[l]);
-        memcpy(dx + i, out, bytes);
-    }
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES) map_slope_vector(dx + i, dy + i, x + i, LANES * sizeof *x, slope);
+    if (i < count) map_slope_vector(dx + i, dy + i, x + i, (count - i) * sizeof *x, slope);
 }
 
 VECTORISED void gelu_forward(real *y, const real *x, size_t count) {
