@@ -52,6 +52,23 @@ struct run {
 
 /* ---- each step -------------------------------------------------------------------------------- */
 
+static const char *band_word(const ch_step *step) {
+    if (!step->band) return NULL;
+    if (step->validation_loss > step->band->high) return "above";
+    return step->validation_loss < step->band->low ? "below" : "inside";
+}
+
+/* A run that leaves its recipe's band goes on: the person decides. */
+static void say_band(const ch_step *step) {
+    const ch_band *band = step->band;
+    const char *word = band_word(step);
+    if (!band || strcmp(word, "inside") == 0) return;
+    say("step %" PRId64 ": the validation loss %.6g is %s the recipe's band, %g to %g: %s", step->step,
+        step->validation_loss, word, band->low, band->high,
+        strcmp(word, "above") == 0 ? "this run learns too slowly or not at all"
+                                   : "better than any healthy run; check that held-out text is not in training");
+}
+
 /* Of a text: what validation found, if there was one. */
 static bool put_validation(const ch_step *step) {
     if (isnan(step->validation_loss)) return true;
@@ -61,12 +78,12 @@ static bool put_validation(const ch_step *step) {
 
 static bool put_step(const ch_step *step, bool json, bool text) {
     if (json)
-        return out_json(json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step,
+        return out_json(json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:o}", "step", (json_int_t)step->step,
                                   "steps", (json_int_t)step->steps, "loss", json_number(step->loss), "grad_norm",
                                   json_number(step->grad_norm), "lr", json_number(step->lr), "next_lr",
                                   json_number(step->next_lr), "validation_loss", json_number(step->validation_loss),
-                                  "bits_per_character", json_number(step->bits_per_character), "seconds",
-                                  json_number(step->seconds)));
+                                  "bits_per_character", json_number(step->bits_per_character), "band", band_word(step),
+                                  "seconds", json_number(step->seconds)));
     return out("step %5" PRId64 "  loss %.4f  grad_norm %.2f  lr %.2e", step->step, words_plain(step->loss),
                words_plain(step->grad_norm), step->next_lr) &&
            (!text || put_validation(step)) && out("\n");
@@ -86,10 +103,10 @@ static bool each_step(const ch_step *step, void *context) {
     run->last = *step;
     run->times.steps++;
     run->times.seconds += step->seconds;
-    if (step->log && (run->json || !run->quiet)) {
-        progress_erase(&run->progress);
-        if (!put_step(step, run->json, run->text) || !out_flush()) run->broken = true;
-    }
+    bool shown = run->json ? step->log || step->band : step->log && !run->quiet;
+    if (shown || step->band) progress_erase(&run->progress);
+    if (shown && (!put_step(step, run->json, run->text) || !out_flush())) run->broken = true;
+    if (!run->quiet) say_band(step);
     if (progress_due(&run->progress)) draw_progress(run, step);
     return !stop_signal && !run->broken;
 }
@@ -117,6 +134,12 @@ static void say_missing(const struct run *run, const ch_trainer *trainer) {
         if (access(path, F_OK) != 0 && errno == ENOENT)
             say("%s is missing: training goes on from its checkpoint, and a new log begins there", path);
     }
+}
+
+static void say_unbanded(const ch_trainer *trainer) {
+    const char *option = ch_recipe_unbanded(ch_trainer_recipe(trainer));
+    if (option)
+        say("the recipe's bands of validation loss are left out: they were measured with another value of %s", option);
 }
 
 static bool put_result(const struct run *run, const ch_trainer *trainer, bool stopped, double seconds) {
@@ -176,6 +199,7 @@ static int train(struct run *run, ch_trainer *trainer, bool verbose, bool resume
     if (resumed) say_missing(run, trainer);
     if (!run->quiet) say_start(run, trainer, resumed);
     run->text = *ch_recipe_get(ch_trainer_recipe(trainer), "text");
+    if (!run->quiet) say_unbanded(trainer);
     run->progress = progress_start(!run->quiet);
     if (run->profile) ch_trainer_profile_start(trainer);
     run->started = terminal_clock();
@@ -267,7 +291,9 @@ const struct command command_train = {
     .about = "TASK may also come from the recipe file; `clearhead list` has the tasks. Options win over the\n"
              "recipe file, that over a preset, and that over the defaults. Ctrl-C or SIGTERM stops after the\n"
              "current step and writes a checkpoint (exit code 130 or 143); a second one kills. With --resume,\n"
-             "only --threads, --log-every, --save-every and, unless the schedule is cosine, --steps may change.\n",
+             "only --threads, --log-every, --save-every and, unless the schedule is cosine, --steps may change.\n"
+             "A recipe file may also hold \"bands\": [{\"step\": 250, \"low\": 2.4, \"high\": 2.6}, ...], where the\n"
+             "validation loss of a healthy run lies; a run that leaves one is told so, and goes on.\n",
     .example = "clearhead train reverse --out runs/reverse\nclearhead train --resume runs/reverse\n"
                "clearhead train --text book.txt --arch decoder-only --out runs/book",
     .positional = "TASK",

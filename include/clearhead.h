@@ -136,7 +136,10 @@ CH_API ch_status ch_recipe_read(ch_recipe *recipe, const char *path, ch_error *e
 CH_API ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error);
 /** The value as text; borrowed until the option is set again. Stops on an unknown name. */
 CH_API const char *ch_recipe_get(const ch_recipe *recipe, const char *name);
-/** All options as JSON text. The caller frees it with ch_string_free. NULL if memory runs out. */
+/** The option that was given another value than the recipe's bands (ch_band) were measured with, so that they are gone;
+ * NULL: there is none. */
+CH_API const char *ch_recipe_unbanded(const ch_recipe *recipe);
+/** All options, and the bands, as JSON text. The caller frees it with ch_string_free. NULL if memory runs out. */
 CH_API char *ch_recipe_json(const ch_recipe *recipe);
 
 /** Frees a text that the library gave away; NULL is fine. */
@@ -270,6 +273,13 @@ CH_API double ch_summary_ffn_share(const ch_summary *summary);
 /** A training: its model, its optimiser and where it is in the stream of examples. */
 typedef struct ch_trainer ch_trainer;
 
+/** Where the validation loss of a healthy run lies at a step, ends included: from a recipe's file. */
+typedef struct ch_band {
+    int64_t step; /**< from 1 */
+    double low;   /**< below it: better than any healthy run */
+    double high;  /**< above it: learns too slowly, or not at all */
+} ch_band;
+
 /** What one step of training was. */
 typedef struct ch_step {
     int64_t step;           /**< its number, from 1 */
@@ -282,6 +292,7 @@ typedef struct ch_step {
     double validation_loss; /**< on held-out examples, where it was measured after this step; else not a number */
     double seconds;         /**< wall time of this step */
     bool log;               /**< step 1, every log-every steps, and the last */
+    const ch_band *band;    /**< the recipe's, where validation_loss was measured; else NULL. Lives with the trainer */
 } ch_step;
 
 /** Called after every step; false asks for a clean stop with a checkpoint. */
@@ -292,8 +303,8 @@ typedef bool (*ch_step_function)(const ch_step *step, void *context);
 CH_API ch_status ch_trainer_new(const ch_recipe *recipe, const char *run_folder, ch_trainer **trainer, ch_error *error);
 /** Continues a run from its latest checkpoint, as if it had never stopped, bit for bit. A damaged log is refused, and
  * one that is lost begins anew. A run that died before its first checkpoint starts over; one that has lost its
- * checkpoints is refused. changes may set steps, threads, log-every and save-every; it may be NULL. changed
- * names, count of them: what to take from changes. */
+ * checkpoints is refused. changes may set threads, log-every, save-every and, unless the schedule falls towards the
+ * last, steps; it may be NULL. changed names, count of them: what to take from changes. */
 CH_API ch_status ch_trainer_resume(const char *run_folder, const ch_recipe *changes, const char *const *changed,
                                    size_t count, ch_trainer **trainer, ch_error *error);
 /** Takes the remaining steps. In a run folder it validates on held-out examples and writes a checkpoint every

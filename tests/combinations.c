@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SEED = 5, MOST_TRIES = 5000, NAME = 512 };
+enum { SEED = 1, MOST_TRIES = 5000, NAME = 512 };
 
 /* An encoder alone can have another head, which no task asks for. */
 #define MASKED " (masked-token)"

@@ -26,7 +26,8 @@ void set_option(ch_recipe *recipe, const char *option, const char *value) {
     check_ok(ch_recipe_set(recipe, option, value, &error), &error);
 }
 
-static const char *const part_families[] = {"norm", "norm-placement", "position", "ffn", "bias", "init"};
+static const char *const part_families[] = {"norm", "norm-placement",  "position", "ffn",
+                                            "bias", "embedding-scale", "tie",      "init"};
 enum { PART_FAMILIES = sizeof part_families / sizeof *part_families };
 
 /* Options that are numbers or switches, and several at once. */
@@ -41,11 +42,14 @@ static const char *const part_settings[] = {
     "position=rope-interleaved rope-base=50 rope-scaling=ntk rope-factor=3 qk-norm=on kv-heads=1",
     "position=alibi window=4 soft-cap=2 bias=no-attention",
     "position=relative-bias window=4 soft-cap=2 kv-heads=1 init=normal",
-    "norm=rmsnorm norm-placement=pre kv-heads=1 position=learned ffn=swiglu init=normal",
+    "bias=none tie=target-output embedding-scale=one",
+    "norm=rmsnorm norm-placement=pre kv-heads=1 position=learned ffn=swiglu init=normal tie=target-output "
+    "embedding-scale=one",
     "arch=decoder-only max-positions=30",
     "arch=decoder-only max-positions=30 position=rope norm=rmsnorm norm-placement=pre ffn=swiglu bias=none d-head=6",
     "arch=encoder-only task=brackets",
     "arch=encoder-only task=brackets position=relative-bias norm-placement=pre kv-heads=1 window=5",
+    "arch=decoder-only max-positions=30 tie=target-output embedding-scale=one position=learned",
 };
 enum { PART_SETTINGS = sizeof part_settings / sizeof *part_settings };
 

@@ -35,7 +35,7 @@ void set_option(ch_recipe *recipe, const char *option, const char *value);
 
 /* "option=value option=value" */
 void set_options(ch_recipe *recipe, const char *settings);
-/* Walks the parts of a model: sets row i of the families norm, position, ffn, bias and init, counted through, and gives
+/* Walks the parts of a model: sets row i of the families norm, position, ffn, tie ..., counted through, and gives
  * its name; behind them numbers, switches and several at once, and last the other assemblies, each with a task that it
  * can do. NULL past that. */
 const char *set_part(ch_recipe *recipe, size_t i);

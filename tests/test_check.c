@@ -246,6 +246,12 @@ static void wide_fill(struct params *params, uint64_t seed, struct torch_rng *to
     for (size_t i = 0; i < row->count; i++) params->value[row->offset + i] *= RC(8);
 }
 
+static void wide_embedding_fill(struct params *params, uint64_t seed, struct torch_rng *torch) {
+    init_xavier.fill(params, seed, torch);
+    const struct param *row = params_find(params, "src_emb.weight");
+    for (size_t i = 0; i < row->count; i++) params->value[row->offset + i] *= RC(8);
+}
+
 /* Weights that know the answers before anything is learned, as if they saw the labels. */
 static void trained_fill(struct params *params, uint64_t seed, struct torch_rng *torch) {
     (void)seed, (void)torch;
@@ -278,6 +284,24 @@ static void initial_loss(void **state) {
     set_option(recipe, "max-len", "8");
     wrong.fill = trained_fill;
     fails(recipe, NULL, "initial-loss", "are labels leaking into the input?");
+    ch_recipe_free(recipe);
+}
+
+/* An output that is the embedding knows the token just read, so fresh weights pay more; far too wide is still that. */
+static void initial_loss_of_tied_models(void **state) {
+    (void)state;
+    static const char *const widths[] = {"64", "256"};
+    for (size_t i = 1; tie_row(i); i++)
+        for (size_t w = 0; w < 2; w++) {
+            ch_recipe *recipe = recipe_of("norm-placement", "pre", "tie", tie_row(i)->name, "d-model", widths[w], NULL);
+            passes(recipe, NULL, "initial-loss", "expected ");
+            ch_recipe_free(recipe);
+        }
+    ch_recipe *recipe = recipe_of("norm-placement", "pre", "tie", "all", NULL);
+    struct init wrong = init_xavier;
+    recipe->init = &wrong;
+    wrong.fill = wide_embedding_fill;
+    fails(recipe, NULL, "initial-loss", "is the output layer or the initialisation wrong?");
     ch_recipe_free(recipe);
 }
 
@@ -444,6 +468,7 @@ int main(void) {
         cmocka_unit_test(every_part),
         cmocka_unit_test(single_stacks),
         cmocka_unit_test(initial_loss),
+        cmocka_unit_test(initial_loss_of_tied_models),
         cmocka_unit_test(initial_loss_of_models),
         cmocka_unit_test(masking),
         cmocka_unit_test(overfit),

@@ -56,6 +56,52 @@ static void test_symbols(void **state) {
     run("rm -r \"$D/a\"");
 }
 
+/* Two bands that every run is inside of or outside of, and one whose step is not validated. */
+#define BANDS                                                                                                          \
+    "printf '{\"steps\": 6, \"save-every\": 2, \"lr\": 0.001, \"d-model\": 8, \"heads\": 2, \"bands\": ["              \
+    "{\"step\": 2, \"low\": 0, \"high\": 0.5}, {\"step\": 3, \"low\": 0, \"high\": 0}, "                               \
+    "{\"step\": 4, \"low\": 0, \"high\": 99}, {\"step\": 6, \"low\": 98, \"high\": 99}]}' >\"$D/r.json\" && "
+
+/* At each step the word of its line of JSON, "-" for none. */
+static void band_words(char *words) {
+    *words = '\0';
+    for (const char *line = last.out, *end; (end = strchr(line, '\n')); line = end + 1) {
+        json_t *step = json_loadb(line, (size_t)(end - line), 0, NULL), *band = json_object_get(step, "band");
+        if (json_object_get(step, "result"))
+            strcat(words, "end");
+        else
+            snprintf(words + strlen(words), 32, "%d %s, ", (int)json_integer_value(json_object_get(step, "step")),
+                     json_is_string(band) ? json_string_value(band) : "-");
+        json_decref(step);
+    }
+}
+
+static void test_bands(void **state) {
+    (void)state;
+    char words[512];
+    assert_int_equal(run(BANDS "\"$C\" train --recipe \"$D/r.json\" --json --out \"$D/a\""), 0);
+    band_words(words);
+    assert_string_equal(words, "1 -, 2 above, 4 inside, 6 below, end");
+    holds(last.err, "step 2: the validation loss ");
+    holds(last.err, " is above the recipe's band, 0 to 0.5: this run learns too slowly or not at all\n");
+    lacks(last.err, "step 3");
+    lacks(last.err, "step 4");
+    holds(last.err, "step 6: the validation loss ");
+    holds(last.err, " is below the recipe's band, 98 to 99: better than any healthy run; check that held-out text");
+    assert_int_equal(run("grep -c '\"low\"' \"$D/a/recipe.json\""), 0);
+    assert_string_equal(last.out, "4\n");
+    assert_int_equal(run("\"$C\" train --recipe \"$D/r.json\" --seed 5 --threads 1 --quiet --out \"$D/b\""), 0);
+    assert_string_equal(last.err, "");
+    assert_int_equal(run("\"$C\" train --recipe \"$D/r.json\" --lr 0.01 --out \"$D/c\""), 0);
+    holds(last.err,
+          "the recipe's bands of validation loss are left out: they were measured with another value of lr\n");
+    lacks(last.err, "above");
+    assert_int_equal(run("grep bands \"$D/c/recipe.json\""), 1);
+    assert_int_equal(run("\"$C\" train --resume \"$D/a\" --steps 8"), 0);
+    holds(last.err, "measured with another value of steps\n");
+    run("rm -r \"$D/a\" \"$D/b\" \"$D/c\" \"$D/r.json\"");
+}
+
 /* The profile is written at the end, with numbers in it however few the steps, and changes nothing. */
 static void test_profile(void **state) {
     (void)state;
@@ -373,6 +419,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_train),
         cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_bands),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_train_json),
         cmocka_unit_test(test_precedence),

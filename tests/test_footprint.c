@@ -25,6 +25,8 @@ static const char *const settings[] = {
     "--steps 40 --batch-size 256",
     "--steps 200 --log-gradients",
     "--steps 60 --rng torch",
+    "--steps 200 --tie all --optimizer adamw",
+    "--steps 40 --symbols 3000 --tie target-output", /* large matrices of tokens, small others */
     "--steps 60 --max-len 60",
     "--steps 60 --max-len 60 --attention explicit",
     "--steps 2 --d-model 256 --heads 8 --d-ff 1024 --layers 4 --symbols 7997 --min-len 10 --max-len 60", /* small */

@@ -22,10 +22,14 @@ static const struct {
     const char *name;
     const struct norm_placement *placement;
     int kv_heads, d_head;
+    const struct tie *tie;
+    const struct embedding_scale *scale;
 } files[] = {
-    {"lesson_small.safetensors", &norm_post, 3, 4},
-    {"lesson_small_pre.safetensors", &norm_pre, 3, 4},
-    {"lesson_small_heads.safetensors", &norm_post, 1, 6},
+    {"lesson_small.safetensors", &norm_post, 3, 4, &tie_none, &embedding_scale_sqrt},
+    {"lesson_small_pre.safetensors", &norm_pre, 3, 4, &tie_none, &embedding_scale_sqrt},
+    {"lesson_small_heads.safetensors", &norm_post, 1, 6, &tie_none, &embedding_scale_sqrt},
+    {"lesson_small_tied.safetensors", &norm_post, 3, 4, &tie_all, &embedding_scale_sqrt},
+    {"lesson_small_output.safetensors", &norm_post, 3, 4, &tie_target_output, &embedding_scale_one},
 };
 enum { FILES = sizeof files / sizeof *files };
 
@@ -61,7 +65,7 @@ static int open_adamw(void **state) {
 
 /* ---- the model and the batch of the file ---- */
 
-static struct ch_model *small_model(void) {
+static struct ch_model *empty_model(void) {
     struct config config = {.arch = &arch_encoder_decoder,
                             .head = &head_next_token,
                             .norm = &norm_layernorm,
@@ -76,9 +80,16 @@ static struct ch_model *small_model(void) {
     struct ch_model *model;
     ch_error error;
     config_fill_absent(&config);
+    config.tie = files[number].tie;
+    config.embedding_scale = files[number].scale;
     check_ok(config_shapes(&config, HEADS, files[number].kv_heads, files[number].d_head, &error), &error);
     check_ok(model_build(&config, &model, &error), &error);
     check_ok(model_allocate(model, &error), &error);
+    return model;
+}
+
+static struct ch_model *small_model(void) {
+    struct ch_model *model = empty_model();
     for (int i = 0; i < model->params.count; i++) {
         const struct param *row = &model->params.row[i];
         real *value = golden(file, "param.", row->name, NULL);
@@ -283,6 +294,25 @@ static void loss_and_every_gradient(void **state) {
     in_every_way(check_gradients);
 }
 
+/* ---- initial weights ---- */
+
+/* What PyTorch draws from the file's seed, bit for bit; the file's norms were moved afterwards. */
+static void initial_weights(void **state) {
+    (void)state;
+    struct ch_model *model = empty_model();
+    struct torch_rng torch;
+    torch_rng_seed(&torch, 20);
+    init_xavier.fill(&model->params, 0, &torch);
+    for (int i = 0; i < model->params.count; i++) {
+        const struct param *row = &model->params.row[i];
+        if (row->role == ROLE_NORM_WEIGHT || row->role == ROLE_NORM_BIAS || !param_is_trained(row)) continue;
+        real *expected = golden(file, "param.", row->name, NULL);
+        check_same(row->name, model->params.value + row->offset, expected, row->count);
+        free(expected);
+    }
+    ch_model_free(model);
+}
+
 /* ---- ten steps of the optimiser ---- */
 
 static double metadata_number(const char *key) {
@@ -315,19 +345,19 @@ static void check_after_ten(const struct ch_model *model) {
     }
 }
 
-struct training {
-    const struct optimizer *optimizer;
-    struct optimizer_constants constants;
-    double weight_decay;
-};
-
-static void check_training(const struct training *how, const struct attention_core *core, bool padded) {
+/* Adam as the lesson has it, or AdamW where the file has a decay. */
+static void check_training(const struct attention_core *core, bool padded) {
+    bool decays = st_metadata(steps, "decay");
+    const struct optimizer *optimizer = decays ? &optimizer_adamw : &optimizer_adam;
+    struct optimizer_constants constants = optimizer->own;
+    if (decays)
+        constants = (struct optimizer_constants){metadata_number("beta1"), metadata_number("beta2"),
+                                                 metadata_number("epsilon")};
     struct ch_model *model = small_model();
     struct lab lab = small_lab(model, core, padded, 0, NULL);
     real *moment[] = {params_new_block(&model->params), params_new_block(&model->params)};
     real *loss = golden(steps, "steps.", "loss", NULL), *norm = golden(steps, "steps.", "grad_norm", NULL);
     real *rate = golden(steps, "steps.", "lr", NULL);
-    struct optimizer_constants constants = optimizer_resolve(how->optimizer, how->constants);
     struct rates rates = {.lr = metadata_number("lr"), .warmup = (int64_t)metadata_number("warmup"), .steps = 10};
     struct decay decay;
     assert_true(decay_new(&decay, &model->params));
@@ -339,10 +369,9 @@ static void check_training(const struct training *how, const struct attention_co
         found[2] = (real)lr;
         real expected[3] = {loss[step - 1], norm[step - 1], rate[step - 1]};
         check_close("loss, gradient norm, learning rate", found, expected, 3, tolerance);
-        if (how->optimizer->decays)
-            decay_apply(&decay, model->params.value, (real)(1 - lr * how->weight_decay), 0, lab.block);
-        how->optimizer->update(&constants, model->params.value, moment, lab.grad, (real)clip_scale(length), lr, step, 0,
-                               lab.block);
+        if (decays) decay_apply(&decay, model->params.value, (real)(1 - lr * metadata_number("decay")), 0, lab.block);
+        optimizer->update(&constants, model->params.value, moment, lab.grad, (real)clip_scale(length), lr, step, 0,
+                          lab.block);
     }
     check_after_ten(model);
     decay_free(&decay);
@@ -355,26 +384,9 @@ static void check_training(const struct training *how, const struct attention_co
     ch_model_free(model);
 }
 
-static void check_adam(const struct attention_core *core, bool padded) {
-    check_training(&(struct training){.optimizer = &optimizer_adam}, core, padded);
-}
-
 static void ten_steps(void **state) {
     (void)state;
-    in_every_way(check_adam);
-}
-
-static void check_adamw(const struct attention_core *core, bool padded) {
-    struct training how = {
-        .optimizer = &optimizer_adamw,
-        .constants = {metadata_number("beta1"), metadata_number("beta2"), metadata_number("epsilon")},
-        .weight_decay = metadata_number("decay")};
-    check_training(&how, core, padded);
-}
-
-static void ten_steps_of_adamw(void **state) {
-    (void)state;
-    in_every_way(check_adamw);
+    in_every_way(check_training);
 }
 
 /* ---- packed and padded, without PyTorch in between ---- */
@@ -399,12 +411,10 @@ static void padded_equals_packed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_site),
-        cmocka_unit_test(loss_and_every_gradient),
-        cmocka_unit_test(ten_steps),
-        cmocka_unit_test(padded_equals_packed),
+        cmocka_unit_test(every_site), cmocka_unit_test(loss_and_every_gradient), cmocka_unit_test(initial_weights),
+        cmocka_unit_test(ten_steps),  cmocka_unit_test(padded_equals_packed),
     };
-    const struct CMUnitTest adamw[] = {cmocka_unit_test(ten_steps_of_adamw)};
+    const struct CMUnitTest adamw[] = {cmocka_unit_test(ten_steps)};
     int failed = cmocka_run_group_tests_name("lesson_adamw.safetensors", adamw, open_adamw, close_file);
     for (number = 0; number < FILES; number++)
         failed += cmocka_run_group_tests_name(files[number].name, tests, open_file, close_file);

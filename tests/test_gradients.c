@@ -534,11 +534,19 @@ static void blocks(void **state) {
 
 struct model_case {
     struct ch_model *model;
+    int source[MEMORY_ROWS], target[ROWS];
     struct assembly_saved saved;
     real *logits;
 };
 
 static const int sources[MEMORY_ROWS] = {0, 1, PAD, 1, 0, 3, 4, 1, PAD, 0};
+
+/* An embedding passes the padding row over. Where the output has the same row, its gradient is that of the output's
+ * part alone, so that no padding may come in. */
+static void fill_tokens(struct model_case *c, bool padding) {
+    for (int i = 0; i < MEMORY_ROWS; i++) c->source[i] = sources[i] == PAD && !padding ? 1 : sources[i];
+    for (int i = 0; i < ROWS; i++) c->target[i] = tokens[i] == PAD && !padding ? 1 : tokens[i];
+}
 
 static struct loss model_entropy(struct subject *s) {
     struct model_case *c = s->layer;
@@ -548,7 +556,7 @@ static struct loss model_entropy(struct subject *s) {
 
 static double model_loss(struct subject *s) {
     struct model_case *c = s->layer;
-    struct assembly_input input = {sources, s->memory, tokens, s->batch};
+    struct assembly_input input = {c->source, s->memory, c->target, s->batch};
     c->logits = assembly_forward(&s->pass, &c->model->net, &input, &c->saved);
     return 0.2 * model_entropy(s).sum; /* logits now hold their gradient */
 }
@@ -558,13 +566,21 @@ static void model_back(struct subject *s) {
     assembly_backward(&s->pass, &c->model->net, c->logits, &c->saved);
 }
 
+struct model_parts {
+    const struct norm_placement *placement;
+    const struct position_variant *position;
+    const struct tie *tie;
+    const struct embedding_scale *scale;
+};
+static const struct model_parts lessons = {&norm_post, &position_sinusoidal, &tie_none, &embedding_scale_sqrt};
+
 /* Two layers of each; the attentions have shapes of their own, one of them heads that share keys and values. */
-static struct ch_model *small_model(const struct norm_placement *placement, const struct position_variant *position) {
+static struct ch_model *small_model(const struct model_parts *parts) {
     struct config config = {.arch = &arch_encoder_decoder,
                             .head = &head_next_token,
                             .norm = &norm_layernorm,
-                            .placement = placement,
-                            .position = position,
+                            .placement = parts->placement,
+                            .position = parts->position,
                             .ffn = &ffn_relu,
                             .d_model = WIDTH,
                             .d_ff = HIDDEN,
@@ -572,23 +588,26 @@ static struct ch_model *small_model(const struct norm_placement *placement, cons
                             .max_positions = 9,
                             .symbols = PAD};
     config_fill_absent(&config);
-    assert_int_equal(config_shapes(&config, 2, 2, position->rotary ? 4 : 3, NULL), CH_OK);
+    config.tie = parts->tie;
+    config.embedding_scale = parts->scale;
+    assert_int_equal(config_shapes(&config, 2, 2, parts->position->rotary ? 4 : 3, NULL), CH_OK);
     struct attention_shape *shared = config_shape(&config, CONFIG_DECODER_SELF, 1);
     attention_shape_free(shared);
-    assert_true(attention_shape_uniform(shared, 4, 2, position->rotary ? 4 : 2));
+    assert_true(attention_shape_uniform(shared, 4, 2, parts->position->rotary ? 4 : 2));
     struct ch_model *model;
     assert_int_equal(model_build(&config, &model, NULL), CH_OK);
     assert_int_equal(model_allocate(model, NULL), CH_OK);
     return model;
 }
 
-static void check_model(const struct attention_core *core, const struct norm_placement *placement,
-                        const struct position_variant *position) {
+static void check_model(const struct attention_core *core, const struct model_parts *parts) {
     struct subject *s = subject_new();
-    struct model_case c = {.model = small_model(placement, position)};
-    subject_start(s, 0.2, "encoder-decoder, core %s, norms %s, position %s", core->variant.name,
-                  placement->variant.name, position->variant.name);
+    struct model_case c = {.model = small_model(parts)};
+    subject_start(s, 0.2, "encoder-decoder, core %s, norms %s, position %s, tied %s, scale %s", core->variant.name,
+                  parts->placement->variant.name, parts->position->variant.name, parts->tie->variant.name,
+                  parts->scale->variant.name);
     s->pass.core = core;
+    fill_tokens(&c, !parts->tie->output);
     assert_true(assembly_saved_new(&c.saved, &c.model->net));
     subject_borrow(s, &c.model->params);
     s->batch = &batch.view;
@@ -605,12 +624,29 @@ static void check_model(const struct attention_core *core, const struct norm_pla
 static void whole_model(void **state) {
     (void)state;
     for (size_t core = 0; attention_core_row(core); core++)
-        for (size_t p = 0; norm_placement_row(p); p++)
-            check_model((const struct attention_core *)attention_core_row(core),
-                        (const struct norm_placement *)norm_placement_row(p), &position_sinusoidal);
+        for (size_t p = 0; norm_placement_row(p); p++) {
+            struct model_parts parts = lessons;
+            parts.placement = (const struct norm_placement *)norm_placement_row(p);
+            check_model((const struct attention_core *)attention_core_row(core), &parts);
+        }
     /* one that is learned gets its gradient from the source and from the target */
-    for (size_t i = 1; position_row(i); i++)
-        check_model(&attention_fused, &norm_post, (const struct position_variant *)position_row(i));
+    for (size_t i = 1; position_row(i); i++) {
+        struct model_parts parts = lessons;
+        parts.position = (const struct position_variant *)position_row(i);
+        check_model(&attention_fused, &parts);
+    }
+}
+
+/* One matrix gets its gradient from all its uses. */
+static void tied_models(void **state) {
+    (void)state;
+    for (size_t i = 0; tie_row(i); i++)
+        for (size_t scale = 0; embedding_scale_row(scale); scale++) {
+            struct model_parts parts = lessons;
+            parts.tie = (const struct tie *)tie_row(i);
+            parts.scale = (const struct embedding_scale *)embedding_scale_row(scale);
+            check_model(&attention_fused, &parts);
+        }
 }
 
 int main(void) {
@@ -625,6 +661,7 @@ int main(void) {
         cmocka_unit_test(attentions),
         cmocka_unit_test(blocks),
         cmocka_unit_test(whole_model),
+        cmocka_unit_test(tied_models),
         cmocka_unit_test(attentions_with_positions),
         cmocka_unit_test(attentions_with_settings),
     };

@@ -132,6 +132,80 @@ static void a_trainer_takes_its_schedules_rate(void **state) {
     ch_recipe_free(recipe);
 }
 
+/* ---- tied matrices ---- */
+
+/* Sequences that hold the padding token, whose row an embedding passes over and an output does not. */
+static struct lab padded_lab(struct ch_model *model, const ch_recipe *recipe) {
+    struct lab lab = lab_new(model, recipe, NULL);
+    lab.pass.dropout = DROPOUT_OFF;
+    struct batch_buffer *source = &lab.shard.frame.source, *target = &lab.shard.frame.target;
+    for (int b = 0; b < source->view.sequences; b++) {
+        source->token[source->offset[b]] = ch_vocab_pad(&model->vocab);
+        target->token[target->offset[b] + 1] = ch_vocab_pad(&model->vocab);
+    }
+    return lab;
+}
+
+/* The row of an untied model that a name stands for in a tied one. */
+static const char *owner_of(const struct tie *tie, const char *name) {
+    if (tie->output && strcmp(name, "generator.weight") == 0) name = "tgt_emb.weight";
+    return tie->source && strcmp(name, "tgt_emb.weight") == 0 ? "src_emb.weight" : name;
+}
+
+static void check_tie(const struct tie *tie) {
+    ch_recipe *recipe = small_recipe("6", "1");
+    ch_model *apart = model_of(recipe);
+    set_option(recipe, "tie", tie->variant.name);
+    ch_model *tied = model_of(recipe);
+    struct params *params = &apart->params;
+    for (int i = 0; i < params->count; i++) {
+        const struct param *row = &params->row[i];
+        memcpy(params->value + row->offset, values_of(tied, owner_of(tie, row->name)), row->count * sizeof(real));
+    }
+    struct lab one = padded_lab(apart, recipe), other = padded_lab(tied, recipe);
+    real losses[] = {(real)lab_step(&one), (real)lab_step(&other)};
+    check_same("loss", &losses[1], &losses[0], 1);
+    real *sum = params_new_block(&tied->params);
+    assert_non_null(sum);
+    for (int i = 0; i < params->count; i++) {
+        const struct param *row = &params->row[i];
+        real *to = sum + params_find(&tied->params, owner_of(tie, row->name))->offset;
+        for (size_t e = 0; param_is_trained(row) && e < row->count; e++) to[e] += one.grad[row->offset + e];
+    }
+    check_close(tie->variant.name, other.grad, sum, tied->params.trained, 1e-5);
+    mem_free_aligned(sum);
+    lab_free(&one), lab_free(&other);
+    ch_model_free(apart), ch_model_free(tied);
+    ch_recipe_free(recipe);
+}
+
+static void tied_gradients_add_up(void **state) {
+    (void)state;
+    for (size_t i = 0; tie_row(i); i++) check_tie((const struct tie *)tie_row(i));
+}
+
+/* The sums of a product with turned weights have another order. */
+static void turned_weights_serve_all_products(void **state) {
+    (void)state;
+    for (size_t i = 0; tie_row(i); i++) {
+        ch_recipe *recipe = small_recipe("6", "1");
+        set_option(recipe, "tie", tie_row(i)->name);
+        ch_model *model = model_of(recipe);
+        struct lab lab = padded_lab(model, recipe);
+        size_t count;
+        real *plain = lab_logits(&lab, &count), *block = params_new_turned(&model->params);
+        for (int row = 0; row < model->params.count; row++) params_turn(&model->params, block, row);
+        lab.pass.turned = block;
+        real *turned = lab_logits(&lab, &count);
+        check_close(tie_row(i)->name, turned, plain, count, 1e-5);
+        free(plain), free(turned);
+        mem_free_aligned(block);
+        lab_free(&lab);
+        ch_model_free(model);
+        ch_recipe_free(recipe);
+    }
+}
+
 /* ---- weight decay ---- */
 
 /* Of one step, so that nothing else differs; more parameters than one piece of the block holds. */
@@ -256,6 +330,8 @@ int main(void) {
         cmocka_unit_test(same_bits_at_any_number_of_threads),
         cmocka_unit_test(a_seed_is_a_run),
         cmocka_unit_test(what_is_not_trained_stays),
+        cmocka_unit_test(tied_gradients_add_up),
+        cmocka_unit_test(turned_weights_serve_all_products),
         cmocka_unit_test(matrices_decay_and_nothing_else),
         cmocka_unit_test(evaluation_knows_no_threads),
         cmocka_unit_test(evaluation_knows_no_dropout),

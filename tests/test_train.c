@@ -207,14 +207,12 @@ static void stopped_and_resumed_is_uninterrupted(void **state) {
 static void so_with_other_parts(void **state) {
     (void)state;
     static const char *const rngs[] = {"philox", "torch"};
+    static const char *const parts[][2] = {{"norm", "rmsnorm"},   {"position", "learned"}, {"ffn", "swiglu"},
+                                           {"init", "normal"},    {"tie", "all"},          {"optimizer", "adamw"},
+                                           {"schedule", "cosine"}};
     for (size_t i = 0; i < 2; i++) {
         ch_recipe *recipe = run_recipe("rng", rngs[i]);
-        set_option(recipe, "norm", "rmsnorm");
-        set_option(recipe, "position", "learned");
-        set_option(recipe, "ffn", "swiglu");
-        set_option(recipe, "init", "normal");
-        set_option(recipe, "optimizer", "adamw");
-        set_option(recipe, "schedule", "cosine");
+        for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) set_option(recipe, parts[p][0], parts[p][1]);
         char name[32];
         snprintf(name, sizeof name, "%s-parts", rngs[i]);
         check_stops(name, recipe);

@@ -50,7 +50,8 @@ def check_parts(path, config):
     except ValueError:
         raise Fault(f"{path}: 'config': expected JSON, found something else") from None
     for part, lessons in (("norm", "layernorm"), ("norm_placement", "post"), ("position", "sinusoidal"),
-                          ("ffn", "relu"), ("bias", "all"), ("qk_norm", "off"), ("window", 0), ("soft_cap", 0)):
+                          ("ffn", "relu"), ("embedding_scale", "sqrt"), ("tie", "none"), ("bias", "all"),
+                          ("qk_norm", "off"), ("window", 0), ("soft_cap", 0)):
         if isinstance(parts, dict) and parts.get(part, lessons) != lessons:
             raise Fault(f"{path}: expected the lesson's parts, {part} {lessons}, found {parts[part]}")
 

@@ -166,9 +166,9 @@ def target_mask(x):
 
 class MiniTransformer(Site):
     def __init__(self, vocab=VOCAB, d_model=64, h=4, d_ff=256, num_layers=2, dropout=0.1, max_len=64,
-                 norm_first=False, **heads):
+                 norm_first=False, tie="none", embedding_scale="sqrt", **heads):
         super().__init__()
-        self.d_model = d_model
+        self.scale = math.sqrt(d_model) if embedding_scale == "sqrt" else 1.0
         self.src_emb = nn.Embedding(vocab, d_model, padding_idx=PAD)
         self.tgt_emb = nn.Embedding(vocab, d_model, padding_idx=PAD)
         self.pos = PositionalEncoding(d_model, max_len, dropout)
@@ -177,12 +177,16 @@ class MiniTransformer(Site):
         self.dec = nn.ModuleList(DecoderLayer(d_model, h, d_ff, dropout, norm_first, **heads) for _ in range(num_layers))
         self.dec_norm = nn.LayerNorm(d_model) if norm_first else None
         self.generator = nn.Linear(d_model, vocab)
+        if tie in ("source-target", "all"):
+            self.tgt_emb.weight = self.src_emb.weight
+        if tie in ("target-output", "all"):
+            self.generator.weight = self.tgt_emb.weight
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
 
     def embed(self, table, tokens, site):
-        x = self.pos.add(table(tokens) * math.sqrt(self.d_model))
+        x = self.pos.add(table(tokens) * self.scale)
         return self.pos.dropout(self.record(site, x))
 
     def encode(self, src, src_mask):

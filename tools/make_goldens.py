@@ -7,6 +7,8 @@ lesson_small.safetensors      a small model of odd shapes, dropout 0: "param.", 
                               "loss", "grad.", then ten optimiser steps ("steps.") and the parameters "after10."
 lesson_small_pre.safetensors  the same with norms before sublayers
 lesson_small_heads.safetensors  the same with heads of another width that share keys and values
+lesson_small_tied.safetensors   the same with one matrix for source, target and output
+lesson_small_output.safetensors the same with the output tied to the target's embedding, which is not scaled; AdamW
 lesson_adamw.safetensors      ten steps of AdamW on the first of them: "steps." and "after10."
 lesson_step.json              the lesson's own run from seed 0: first batch, initial parameters, losses, gradient norms
 lesson_tiny_model.safetensors a trained model, saved as a user of the lesson's code would save it
@@ -80,20 +82,26 @@ def ten_steps(model, batch, **training):
     return out
 
 
+def ten_steps_of_adamw(model, batch, lr, warmup, beta1, beta2, epsilon, decay):
+    optimizer = lesson.adamw(model, betas=(beta1, beta2), eps=epsilon, decay=decay)
+    return ten_steps(model, batch, optimizer=optimizer, lr=lr, warmup=warmup)
+
+
 def write_adamw(path):
-    model = small_model({})
-    setting = ADAMW_TRAINING
-    optimizer = lesson.adamw(model, betas=(setting["beta1"], setting["beta2"]), eps=setting["epsilon"],
-                             decay=setting["decay"])
-    out = ten_steps(model, small_batch(), optimizer=optimizer, lr=setting["lr"], warmup=setting["warmup"])
-    safetensors_io.save(path, out, setting)
+    safetensors_io.save(path, ten_steps_of_adamw(small_model({}), small_batch(), **ADAMW_TRAINING), ADAMW_TRAINING)
 
 
-def write_small(path, **swaps):
-    training = SWAPPED_TRAINING if swaps else SMALL_TRAINING
+def state_of(model):
+    """Without the second name of what is tied."""
+    names = {name for name, _ in [*model.named_parameters(), *model.named_buffers()]}
+    return [(name, tensor) for name, tensor in model.state_dict().items() if name in names]
+
+
+def write_small(path, adamw=False, **swaps):
+    training = ADAMW_TRAINING if adamw else SWAPPED_TRAINING if swaps else SMALL_TRAINING
     model = small_model(swaps)
     src, tgt = small_batch()
-    out = {"batch.src": src, "batch.tgt": tgt, **prefixed("param.", model.state_dict().items())}
+    out = {"batch.src": src, "batch.tgt": tgt, **prefixed("param.", state_of(model))}
     sites = {}
     lesson.record_sites(model, sites)
     loss = lesson.sequence_loss(model, src, tgt)
@@ -101,7 +109,7 @@ def write_small(path, **swaps):
     lesson.record_sites(model, None)
     out.update(prefixed("site.", sites.items()), loss=loss.reshape(1))
     out.update(prefixed("grad.", ((name, parameter.grad) for name, parameter in model.named_parameters())))
-    out.update(ten_steps(model, (src, tgt), **training))
+    out.update((ten_steps_of_adamw if adamw else ten_steps)(model, (src, tgt), **training))
     safetensors_io.save(path, out, {"heads": SMALL["h"], "dropout": SMALL["dropout"], **training})
 
 
@@ -239,6 +247,8 @@ def make(folder, tiny_model):
     write_small(folder / "lesson_small.safetensors")
     write_small(folder / "lesson_small_pre.safetensors", norm_first=True)
     write_small(folder / "lesson_small_heads.safetensors", kv_heads=1, d_head=6)
+    write_small(folder / "lesson_small_tied.safetensors", tie="all")
+    write_small(folder / "lesson_small_output.safetensors", tie="target-output", embedding_scale="one", adamw=True)
     write_adamw(folder / "lesson_adamw.safetensors")
     write_step(folder / "lesson_step.json")
     attention_golden.write(folder / "attention_functions.safetensors")

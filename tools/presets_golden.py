@@ -41,12 +41,12 @@ def swiglu():
     return Gated(F.silu, D, HIDDEN)
 
 
-PRESETS = {  # norms, before sublayers or behind, positions, feed-forward, biases, heads of keys, scale of embeddings
-    "lesson": (nn.LayerNorm, False, "sinusoidal", relu_layers, True, 4, SCALED),
-    "modern": (RMSNorm, True, "rope", swiglu, False, 2, SCALED),
-    "gpt2": (nn.LayerNorm, True, "learned", gelu_tanh_layers, True, 4, SCALED),
-    "llama": (RMSNorm, True, "rope", swiglu, False, 4, SCALED),
-    "bert": (nn.LayerNorm, False, "learned", gelu_layers, True, 4, SCALED),
+PRESETS = {  # norms, before sublayers or behind, positions, feed-forward, biases, heads of keys, scale of embeddings, tied
+    "lesson": (nn.LayerNorm, False, "sinusoidal", relu_layers, True, 4, SCALED, False),
+    "modern": (RMSNorm, True, "rope", swiglu, False, 2, SCALED, False),
+    "gpt2": (nn.LayerNorm, True, "learned", gelu_tanh_layers, True, 4, UNSCALED, True),
+    "llama": (RMSNorm, True, "rope", swiglu, False, 4, UNSCALED, False),
+    "bert": (nn.LayerNorm, False, "learned", gelu_layers, True, 4, UNSCALED, False),
 }
 CASES = {  # preset, the stacks, what is read off the last
     "lesson": ("lesson", "encoder-decoder", "tokens"),
@@ -94,7 +94,7 @@ def positions_module(position):
 class Model(nn.Module):
     def __init__(self, preset, arch, head):
         super().__init__()
-        norm, norm_first, position, feed_forward, biased, kv_heads, self.scale = PRESETS[preset]
+        norm, norm_first, position, feed_forward, biased, kv_heads, self.scale, self.tied = PRESETS[preset]
         self.position, self.both, self.classifies = position, arch == "encoder-decoder", head == "class"
         vocab = MASK + 1 if head == "hidden" else MASK
         knows = position if position == "rope" else "none"  # what attention hears of positions
@@ -117,6 +117,8 @@ class Model(nn.Module):
             self.classifier = nn.Linear(D, CLASSES, bias=biased)
         else:
             self.generator = nn.Linear(D, vocab, bias=biased)
+        if self.tied:
+            self.generator.weight = self.tok_emb.weight
 
     def embed(self, table, rows):
         x = getattr(self, table)(torch.tensor([token for row in rows for token in row])) * self.scale
@@ -180,7 +182,8 @@ def record(result, case, preset, arch, head, generator):
         result[f"{case}.{side}"] = torch.tensor(sum(sequences, []))
         result[f"{case}.{side}_lengths"] = torch.tensor([len(sequence) for sequence in sequences])
     result.update({f"{case}.logits": logits, f"{case}.loss": loss.reshape(1)})
-    result.update({f"{case}.param.{name}": value for name, value in model.state_dict().items()})
+    shared = ["generator.weight"] if model.tied else []  # a state_dict names it twice
+    result.update({f"{case}.param.{name}": value for name, value in model.state_dict().items() if name not in shared})
     result.update({f"{case}.grad.{name}": parameter.grad for name, parameter in model.named_parameters()})
 
 

@@ -152,7 +152,8 @@ static void add_parts(struct ch_summary *s, const struct ch_model *model) {
              count_of(params, "dec_norm.", ""));
     snprintf(output, sizeof output, "%s.", model->net.head->parameter);
     write_sum(sum, params, output);
-    add_part(s, "Output projection", true, count_of(params, output, ""), "%s", sum);
+    const char *name = model->config.tie->output ? "Output projection (tied)" : "Output projection";
+    add_part(s, name, true, count_of(params, output, ""), "%s", *sum ? sum : "0");
     s->ffn = count_of(params, "", ".ff.");
     s->total = params_count_trained(params);
 }

@@ -11,6 +11,10 @@
  * Both are the most that they can be: they suppose the rows of the last layer as alike as can be, and weights of the
  * generator that are drawn independently. Four deviations each way make the band:
  *   ln V - m .. ln V + sigma^2 / 2 + sqrt(m^2 + ln(1 + 4 e)^2),   m four times the second.
+ * An output that is tied to the embedding is not independent of its rows: the token just read has its own embedding in
+ * its row, and a row of length sqrt(D) and an embedding of length sqrt(D variance) give it a logit of at most
+ *   a = D sqrt(variance) (1 + 4 / sqrt(2 D)),   the bracket for four deviations of that length.
+ * So the loss may come to ln(exp(high) + exp(a)), and a label that repeats the token just read may cost nothing.
  * sigma is not taken from the logits, which a wrong initialisation would make wide, but from what the initialisation is
  * meant to do: a normalised row has the squared length D, so sigma^2 = D variance(matrix) + variance(bias).
  */
@@ -23,6 +27,7 @@ enum { EXAMPLES = 64 }; /* whatever the batch: few labels would make the band wi
 struct measure {
     double loss, sigma; /* mean over rows; root of the mean variance of a row's logits */
     double spread;      /* sqrt(sum_v (p_v - 1/V)^2 + 1/N) */
+    double repeats;     /* share of labels that are the token just read */
 };
 
 /* One row: adds its loss and the variance of its logits. */
@@ -45,12 +50,14 @@ static struct measure measure(struct bench *bench, double *share) {
     struct measure m = {0};
     const struct frame *frame = &bench->shard.frame;
     int rows = frame->counted, vocab = bench->model->net.outputs;
+    const int *read = (bench->model->net.arch->decoder ? &frame->target : &frame->source)->token;
     const real *logits = bench_logits(bench);
     for (int n = 0; n < frame->labels; n++) {
         int label = frame->label[n];
         if (label < 0) continue;
         add_row(&m, logits + (size_t)n * (size_t)vocab, label, vocab);
         share[label] += 1.0 / rows;
+        m.repeats += read[n] == label ? 1.0 / rows : 0;
     }
     m.loss /= rows;
     m.sigma = sqrt(m.sigma / rows);
@@ -68,11 +75,16 @@ static struct band band_of(const struct check *check, const struct measure *m) {
     const struct init *init = check->recipe->init;
     int width = check->model->config.d_model, vocab = check->model->net.outputs; /* or classes */
     double bias = check->model->config.bias->others ? init->bias_variance(width) : 0;
-    double variance = width * init->matrix_variance(vocab, width) + bias;
+    double of_matrix = init->matrix_variance(vocab, width), variance = width * of_matrix + bias;
     struct band band = {.uniform = log(vocab), .sigma = sqrt(variance)};
     double labels = 4 * band.sigma * m->spread, few = log(1 + 4 * sqrt((exp(variance) - 1) / vocab));
     band.low = fmax(band.uniform - labels, 0); /* no loss is below */
     band.high = band.uniform + variance / 2 + hypot(labels, few);
+    if (check->model->config.tie->output) {
+        double own = width * sqrt(of_matrix) * (1 + 4 / sqrt(2.0 * width));
+        band.high = fmax(band.high, own) + log1p(exp(-fabs(band.high - own)));
+        band.low *= 1 - m->repeats;
+    }
     return band;
 }
 

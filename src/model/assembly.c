@@ -13,9 +13,13 @@ static ch_status declare_embeddings(struct assembly *net, struct params *params,
     if (net->arch->encoder)
         status = embedding_declare(&net->encoder.embedding, params, both ? "src" : "tok", both ? "src_emb" : "tok_emb",
                                    vocab.size, net->width, vocab.pad, &net->position, error);
-    if (status == CH_OK && net->arch->decoder)
+    if (status == CH_OK && config->tie->source)
+        embedding_share(&net->decoder.embedding, params, "tgt", &net->encoder.embedding);
+    else if (status == CH_OK && net->arch->decoder)
         status = embedding_declare(&net->decoder.embedding, params, both ? "tgt" : "tok", both ? "tgt_emb" : "tok_emb",
                                    vocab.size, net->width, vocab.pad, &net->position, error);
+    embedding_set_scale(&net->encoder.embedding, config->embedding_scale);
+    embedding_set_scale(&net->decoder.embedding, config->embedding_scale);
     struct position_sizes sizes = config_position(config);
     return status == CH_OK ? position_declare(&net->position, config->position, params, &sizes, error) : status;
 }
@@ -32,6 +36,10 @@ ch_status assembly_declare(struct assembly *net, struct params *params, const st
     if (status == CH_OK && net->arch->decoder)
         status = stack_declare_blocks(&net->decoder, params, config, "dec", kind, error);
     if (status != CH_OK) return status;
+    if (config->tie->output)
+        return linear_declare_tied(&net->generator, params, "", net->head->parameter, net->width, net->outputs,
+                                   config->bias->others,
+                                   (net->arch->decoder ? &net->decoder : &net->encoder)->embedding.weight, error);
     return linear_declare(&net->generator, params, "", net->head->parameter, net->width, net->outputs,
                           config->bias->others, NULL, error);
 }

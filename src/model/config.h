@@ -8,6 +8,7 @@
 #include "nn/arch.h"
 #include "nn/bias.h"
 #include "nn/block.h"
+#include "nn/embedding.h"
 #include "nn/ffn.h"
 #include "nn/limits.h"
 #include "nn/norm.h"
@@ -26,6 +27,8 @@ struct config {
     const struct position_variant *position;
     const struct ffn_variant *ffn;
     const struct norm_placement *placement;
+    const struct embedding_scale *embedding_scale;
+    const struct tie *tie;
     const struct bias_variant *bias;
     int d_model, d_ff, layers, max_positions;
     int symbols;                 /* of the vocabulary; its special tokens come on top */

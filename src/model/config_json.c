@@ -267,6 +267,14 @@ static void check_specials(struct reader *r, const struct config *config) {
                          config->arch->variant.name, config->head->variant.name);
 }
 
+static void check_tie(struct reader *r, const struct config *config) {
+    const char *clash = r->status == CH_OK ? tie_clash(config->tie, config->arch, config->head) : NULL;
+    if (clash)
+        r->status =
+            fail(r->error, CH_FAILED, "%s: 'tie': found '%s' in a model that is %s with a head %s: %s", r->where,
+                 config->tie->variant.name, config->arch->variant.name, config->head->variant.name, clash);
+}
+
 /* Rotary positions have one table, and so one width of heads. */
 static void check_head_widths(struct reader *r, const struct config *config) {
     int width = config_position(config).d_head;
@@ -308,6 +316,7 @@ static ch_status read_config(struct config *config, const struct js_value *objec
     check_specials(&r, config);
     snprintf(config->task, sizeof config->task, "%s", read_text(&r, "task"));
     read_shapes(&r, config);
+    check_tie(&r, config);
     if (r.status == CH_OK && config->position->even_width && config->d_model % 2)
         r.status = fail(error, CH_FAILED, "%s: 'd_model': expected an even number, found %d", where, config->d_model);
     check_together(&r, config);

@@ -24,6 +24,8 @@ static const struct config_row table[] = {
     VARIANT_ROW("rope-scaling", rope.scaling, rope_scaling_row, "none"),
     NUMBER_ROW("rope-factor", rope.factor, 1, MOST_ROPE_FACTOR, "1"),
     VARIANT_ROW("ffn", ffn, ffn_row, NULL),
+    VARIANT_ROW("embedding-scale", embedding_scale, embedding_scale_row, "sqrt"),
+    VARIANT_ROW("tie", tie, tie_row, "none"),
     VARIANT_ROW("bias", bias, bias_row, "all"),
     SWITCH_ROW("qk-norm", qk_norm, "off"),
     WHOLE_ROW("window", window, 0, MOST_POSITIONS, "0"),

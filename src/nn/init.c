@@ -37,14 +37,25 @@ void init_philox(struct params *params, const struct param *row, struct philox_k
     }
 }
 
+/* What the constructor of a layer of that role draws for a row. */
+static void construct(struct params *params, const struct param *row, enum param_role role, struct torch_rng *torch,
+                      double *spare) {
+    real *out = params->value + row->offset;
+    int64_t count = (int64_t)row->count;
+    if (role == ROLE_EMBEDDING && spare) torch_rng_normal(torch, spare, out, count, 1);
+    if (role == ROLE_EMBEDDING && !spare) torch_rng_skip_normal(torch, count);
+    if (role == ROLE_LINEAR_WEIGHT) torch_kaiming_uniform_linear(torch, out, row->shape[0], row->shape[1]);
+    if (role == ROLE_LINEAR_BIAS) torch_linear_bias(torch, out, row->shape[0], row->fan_in);
+}
+
+/* A matrix that was replaced is drawn into the one that took its place: constructors' matrices are drawn again anyway.
+ */
 void init_torch_construct(struct params *params, struct torch_rng *torch, double *spare) {
-    for (int i = 0; i < params->count; i++) {
-        const struct param *row = &params->row[i];
-        real *out = params->value + row->offset;
-        int64_t count = (int64_t)row->count;
-        if (row->role == ROLE_EMBEDDING && spare) torch_rng_normal(torch, spare, out, count, 1);
-        if (row->role == ROLE_EMBEDDING && !spare) torch_rng_skip_normal(torch, count);
-        if (row->role == ROLE_LINEAR_WEIGHT) torch_kaiming_uniform_linear(torch, out, row->shape[0], row->shape[1]);
-        if (row->role == ROLE_LINEAR_BIAS) torch_linear_bias(torch, out, row->shape[0], row->fan_in);
+    for (int i = 0; i <= params->count; i++) {
+        for (int r = 0; r < params->replaced_count; r++) {
+            const struct replaced *replaced = &params->replaced[r];
+            if (replaced->before == i) construct(params, &params->row[replaced->row], replaced->role, torch, spare);
+        }
+        if (i < params->count) construct(params, &params->row[i], params->row[i].role, torch, spare);
     }
 }

@@ -3,6 +3,18 @@
 
 #include <stdio.h>
 
+static ch_status declare_bias(struct linear *linear, struct params *params, const char *prefix, const char *name,
+                              const struct linear *behind, ch_error *error) {
+    char row[PARAM_NAME];
+    snprintf(row, sizeof row, "%s.bias", name);
+    struct param_spec spec = {.role = ROLE_LINEAR_BIAS,
+                              .rank = 1,
+                              .shape = {linear->out},
+                              .fan_in = linear->in,
+                              .together_plus_1 = behind ? behind->bias + 1 : 0};
+    return params_declare(params, prefix, row, spec, &linear->bias, error);
+}
+
 ch_status linear_declare(struct linear *linear, struct params *params, const char *prefix, const char *name, int in,
                          int out, bool bias, const struct linear *behind, ch_error *error) {
     *linear = (struct linear){.bias = -1, .in = in, .out = out};
@@ -14,14 +26,14 @@ ch_status linear_declare(struct linear *linear, struct params *params, const cha
                               .fan_in = in,
                               .together_plus_1 = behind ? behind->weight + 1 : 0};
     ch_status status = params_declare(params, prefix, row, spec, &linear->weight, error);
-    if (status != CH_OK || !bias) return status;
-    snprintf(row, sizeof row, "%s.bias", name);
-    spec = (struct param_spec){.role = ROLE_LINEAR_BIAS,
-                               .rank = 1,
-                               .shape = {out},
-                               .fan_in = in,
-                               .together_plus_1 = behind ? behind->bias + 1 : 0};
-    return params_declare(params, prefix, row, spec, &linear->bias, error);
+    return status == CH_OK && bias ? declare_bias(linear, params, prefix, name, behind, error) : status;
+}
+
+ch_status linear_declare_tied(struct linear *linear, struct params *params, const char *prefix, const char *name,
+                              int in, int out, bool bias, int weight, ch_error *error) {
+    *linear = (struct linear){.weight = weight, .bias = -1, .in = in, .out = out};
+    params_share(params, weight, ROLE_LINEAR_WEIGHT);
+    return bias ? declare_bias(linear, params, prefix, name, NULL, error) : CH_OK;
 }
 
 ch_status linear_declare_residual(struct linear *linear, struct params *params, const char *prefix, const char *name,

@@ -17,6 +17,9 @@ ch_status linear_declare(struct linear *linear, struct params *params, const cha
  */
 ch_status linear_declare_residual(struct linear *linear, struct params *params, const char *prefix, const char *name,
                                   int in, int out, bool bias, ch_error *error);
+/* The same, alone, with a row (out, in) of the table for its weight, and only a bias of its own. */
+ch_status linear_declare_tied(struct linear *linear, struct params *params, const char *prefix, const char *name,
+                              int in, int out, bool bias, int weight, ch_error *error);
 /* `first` and what was declared behind it, as one layer with `out` outputs. */
 struct linear linear_joined(const struct linear *first, int out);
 

@@ -25,6 +25,7 @@ ch_status params_declare(struct params *params, const char *prefix, const char *
                           .count = 1,
                           .role = spec.role,
                           .fan_in = spec.fan_in,
+                          .product = spec.role == ROLE_LINEAR_WEIGHT,
                           .frozen_row = spec.frozen_row_plus_1 - 1,
                           .together = spec.together_plus_1 ? spec.together_plus_1 - 1 : params->count,
                           .next = -1};
@@ -38,6 +39,14 @@ ch_status params_declare(struct params *params, const char *prefix, const char *
     if (spec.together_plus_1) join_group(params, params->count);
     *id = params->count++;
     return CH_OK;
+}
+
+void params_share(struct params *params, int row, enum param_role role) {
+    ch_assert(params->replaced_count < MOST_REPLACED);
+    params->replaced[params->replaced_count++] = (struct replaced){params->count, row, role};
+    if (role != ROLE_LINEAR_WEIGHT) return;
+    params->row[row].product = true;
+    params->row[row].frozen_row = -1; /* only embeddings pass a row over */
 }
 
 static ch_status place(struct params *params, struct param *row, ch_error *error) {
@@ -90,7 +99,7 @@ real *params_new_block(const struct params *params) {
 
 void params_turn(const struct params *params, real *turned, int first) {
     const struct param *row = &params->row[first];
-    if (row->role != ROLE_LINEAR_WEIGHT || row->together != first) return;
+    if (!row->product || row->together != first) return;
     int in = (int)row->shape[1], out = 0;
     for (int i = first; i >= 0; i = params->row[i].next) out += (int)params->row[i].shape[0];
     transpose(turned + row->offset, params->value + row->offset, out, in);

@@ -29,14 +29,24 @@ struct param {
     enum param_role role;
     int fan_in;     /* of its linear layer; 0 elsewhere */
     int frozen_row; /* a row that gets no gradient (the padding row of an embedding); -1: none */
+    bool product;   /* rows are multiplied with it, as with the weight of a linear layer */
     bool residual;  /* the matrix that ends a residual branch */
     int together;   /* the row that this one lies behind; itself if it starts a group */
     int next;       /* the row that lies behind this one in its group; -1: none */
 };
 
+/* A layer that was given another row's matrix in place of its own, which PyTorch had drawn by then. */
+struct replaced {
+    int before, row; /* constructed before the row declared as number `before` */
+    enum param_role role;
+};
+enum { MOST_REPLACED = 2 };
+
 struct params {
     struct param *row;
     int count, capacity;
+    struct replaced replaced[MOST_REPLACED];
+    int replaced_count;
     size_t trained; /* elements of the block up to the last trained row, alignment included; buffers come behind */
     size_t block;   /* elements of the whole block */
     real *value;    /* NULL before params_allocate */
@@ -54,6 +64,8 @@ struct param_spec {
 /* Adds a row called "<prefix>.<name>" (or `name` if prefix is empty); *id gets its number. */
 ch_status params_declare(struct params *params, const char *prefix, const char *name, struct param_spec spec, int *id,
                          ch_error *error);
+/* A layer of a role takes a row that is there instead of declaring its own. */
+void params_share(struct params *params, int row, enum param_role role);
 /* Fixes the offsets. Sizes are checked for overflow. */
 ch_status params_commit(struct params *params, ch_error *error);
 /* The block of values, zeroed. */
@@ -63,9 +75,9 @@ void params_free(struct params *params);
 /* A block of the trained rows' layout, zeroed (gradients, moments); free with mem_free_aligned. */
 real *params_new_block(const struct params *params);
 
-/* Weights of layers with the same input are multiplied as one matrix (out, in), the rows of a group together. A product
- * with its transpose (in, out) is faster, so who makes many keeps a block of them: this fills in the group that starts
- * at a row (nothing for other rows). */
+/* Weights of products with the same input are multiplied as one matrix (out, in), the rows of a group together. A
+ * product with its transpose (in, out) is faster, so who makes many keeps a block of them: this fills in the group that
+ * starts at a row (nothing for other rows). */
 void params_turn(const struct params *params, real *turned, int row);
 /* Whether that is worth its memory: reading large ones is what takes the time. */
 bool params_turn_pays(const struct params *params);

@@ -28,6 +28,8 @@ static const struct {
     {"position", position_row},
     {"rope-scaling", rope_scaling_row},
     {"ffn", ffn_row},
+    {"embedding-scale", embedding_scale_row},
+    {"tie", tie_row},
     {"bias", bias_row},
     {"attention", attention_core_row},
     {"init", init_row},

@@ -78,6 +78,9 @@ static const struct row table[] = {
     NUMBER_ROW("rope-factor", rope.factor, "FACTOR", "1", 1, MOST_ROPE_FACTOR, true,
                "by how much rope-scaling stretches", "model"),
     CHOICE_ROW("ffn", ffn, "relu", "NAME", ffn_row, "feed-forward network", "model"),
+    CHOICE_ROW("embedding-scale", embedding_scale, "sqrt", "{sqrt,one}", embedding_scale_row,
+               "what embeddings of tokens are multiplied by", "model"),
+    CHOICE_ROW("tie", tie, "none", "NAME", tie_row, "which matrices of tokens are one", "model"),
     CHOICE_ROW("bias", bias, "all", "NAME", bias_row, "which layers have biases", "model"),
     SWITCH_ROW("qk-norm", qk_norm,
                "normalise queries and keys of each head, by the model's norm, before they are compared", "model"),
@@ -143,7 +146,7 @@ static const struct row *find(const char *name, ch_error *error) {
         names[i] = table[i].option.name;
         if (strcmp(names[i], name) == 0) return &table[i];
     }
-    char known[512];
+    char known[800];
     text_list(names, RECIPE_OPTIONS, known, sizeof known);
     const char *nearest = text_nearest(name, names, RECIPE_OPTIONS);
     fail(error, CH_USAGE, "unknown option '%s'%s%s%s; have %s", name, nearest ? " (did you mean '" : "",
@@ -199,14 +202,25 @@ static ch_status set_path(ch_recipe *recipe, const struct row *row, const char *
     return CH_OK;
 }
 
+static size_t size_of(enum type type) {
+    return type == WHOLE    ? sizeof(int64_t)
+           : type == NUMBER ? sizeof(double)
+           : type == SWITCH ? sizeof(bool)
+                            : sizeof(void *);
+}
+
 static ch_status set_row(ch_recipe *recipe, const struct row *row, const char *text, ch_error *error) {
     if (row->type == PATH) return set_path(recipe, row, text, error);
+    char *field = (char *)recipe + row->field, before[sizeof(int64_t)];
+    memcpy(before, field, size_of(row->type));
     ch_status status = row->type == WHOLE    ? set_whole(recipe, row, text, error)
                        : row->type == NUMBER ? set_number(recipe, row, text, error)
                        : row->type == SWITCH ? set_switch(recipe, row, text, error)
                                              : set_choice(recipe, row, text, error);
-    if (status == CH_OK) snprintf(recipe->text[row - table], RECIPE_TEXT, "%s", text);
-    return status;
+    if (status != CH_OK) return status;
+    if (memcmp(before, field, size_of(row->type)) != 0) bands_note_change(&recipe->bands, row->option.name);
+    snprintf(recipe->text[row - table], RECIPE_TEXT, "%s", text);
+    return CH_OK;
 }
 
 /* What nobody gave is what the preset says, and else the default. */
@@ -254,6 +268,10 @@ const char *ch_recipe_get(const ch_recipe *recipe, const char *name) {
     return text_of(recipe, row);
 }
 
+const char *ch_recipe_unbanded(const ch_recipe *recipe) {
+    return recipe->bands.dropped_for;
+}
+
 bool recipe_is_default(const ch_recipe *recipe, const char *option) {
     const struct row *row = find(option, NULL);
     ch_assert(row);
@@ -287,6 +305,7 @@ int recipe_threads(const ch_recipe *recipe) {
 
 enum { RECIPE_SCHEMA = 1 };
 #define SCHEMA_KEY "schema"
+#define BANDS_KEY "bands"
 
 struct js_value *recipe_to_json(const ch_recipe *recipe) {
     struct js_value *object = js_new_object();
@@ -299,6 +318,7 @@ struct js_value *recipe_to_json(const ch_recipe *recipe) {
                                                        : js_new_text(text_of(recipe, row));
         complete = js_set(object, row->option.name, value);
     }
+    if (complete && recipe->bands.count) complete = js_set(object, BANDS_KEY, bands_to_json(&recipe->bands));
     if (complete) return object;
     js_free(object);
     return NULL;
@@ -353,14 +373,16 @@ ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, con
     while (js_next(object, &cursor, &name, &value)) {
         char text[RECIPE_TEXT];
         ch_error cause;
-        if (strcmp(name, SCHEMA_KEY) == 0) continue;
+        if (strcmp(name, SCHEMA_KEY) == 0 || strcmp(name, BANDS_KEY) == 0) continue;
         status = value_text(value, where, name, text, sizeof text, error);
         if (status != CH_OK) return status;
         status = ch_recipe_set(&changed, name, text, &cause);
         if (status != CH_OK) return fail(error, status, "%s: %s", where, cause.message);
     }
-    *recipe = changed;
-    return CH_OK;
+    const struct js_value *bands = js_find(object, BANDS_KEY); /* of the options of the same file */
+    status = bands ? bands_from_json(&changed.bands, bands, where, error) : CH_OK;
+    if (status == CH_OK) *recipe = changed;
+    return status;
 }
 
 enum { LARGEST_RECIPE = 1 << 20 };

@@ -14,15 +14,17 @@
 #include "nn/arch.h"
 #include "nn/bias.h"
 #include "nn/block.h"
+#include "nn/embedding.h"
 #include "nn/ffn.h"
 #include "nn/init.h"
 #include "nn/norm.h"
 #include "nn/position.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "recipe/bands.h"
 #include "recipe/preset.h"
 
-enum { RECIPE_OPTIONS = 51, RECIPE_TEXT = 64, RECIPE_PATH = 4096 };
+enum { RECIPE_OPTIONS = 53, RECIPE_TEXT = 64, RECIPE_PATH = 4096 };
 
 /* Who draws random numbers: Philox as a function of where, or PyTorch's generator in PyTorch's order. */
 struct rng_variant {
@@ -51,6 +53,8 @@ struct ch_recipe {
     const struct bias_variant *bias;
     const struct position_variant *position;
     const struct ffn_variant *ffn;
+    const struct embedding_scale *embedding_scale;
+    const struct tie *tie;
     const struct attention_core *attention;
     /* training */
     int64_t batch_size, steps, warmup, average, seed;
@@ -66,6 +70,7 @@ struct ch_recipe {
 
     char text[RECIPE_OPTIONS][RECIPE_TEXT]; /* of each row of the table */
     bool given[RECIPE_OPTIONS];             /* by somebody, so that no preset changes it */
+    struct bands bands;
 };
 
 /* The recipe as a JSON object, in the table's order; NULL when memory runs out. */

@@ -133,9 +133,27 @@ static ch_status check_rates(const ch_recipe *recipe, ch_error *error) {
     return CH_OK;
 }
 
+static ch_status check_tie(const ch_recipe *recipe, ch_error *error) {
+    const char *clash = tie_clash(recipe->tie, recipe->arch, recipe_head(recipe));
+    if (!clash) return CH_OK;
+    struct recipe_source from = recipe_source(recipe, "tie");
+    return fail(error, CH_USAGE, "tie %s%s%s: %s, with task %s and arch %s", recipe->tie->variant.name, from.word,
+                from.preset, clash, recipe->task->variant.name, recipe->arch->variant.name);
+}
+
+static ch_status check_bands(const ch_recipe *recipe, ch_error *error) {
+    const struct bands *bands = &recipe->bands;
+    int64_t last = bands->count ? bands->band[bands->count - 1].step : 0;
+    if (last <= recipe->steps) return CH_OK;
+    return fail(error, CH_USAGE, "bands: expected steps of at most %lld, the run's last, found %lld",
+                (long long)recipe->steps, (long long)last);
+}
+
 ch_status ch_recipe_check(const ch_recipe *recipe, ch_error *error) {
     ch_status status = recipe_check_sizes(recipe, error);
-    return status == CH_OK ? check_task(recipe, error) : status;
+    if (status == CH_OK) status = check_task(recipe, error);
+    if (status == CH_OK) status = check_tie(recipe, error);
+    return status == CH_OK ? check_bands(recipe, error) : status;
 }
 
 ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error) {

@@ -235,6 +235,7 @@ static ch_status validate(struct ch_trainer *t, ch_step *step, ch_error *error) 
                         (long long)t->step, isnan(result.loss) ? "not a number" : "infinite");
         step->validation_loss = result.loss;
         step->bits_per_character = material_bits(&t->material, result.loss);
+        step->band = bands_find(&t->recipe.bands, step->step);
         if (t->best_step >= 0 && result.loss >= t->best_loss) return CH_OK;
         t->best_loss = result.loss;
     }
