@@ -43,8 +43,8 @@ static const char *const part_settings[] = {
     "position=alibi window=4 soft-cap=2 bias=no-attention",
     "position=relative-bias window=4 soft-cap=2 kv-heads=1 init=normal",
     "bias=none tie=target-output embedding-scale=one",
-    "norm=rmsnorm norm-placement=pre kv-heads=1 position=learned ffn=swiglu init=normal tie=target-output "
-    "embedding-scale=one",
+    ("norm=rmsnorm norm-placement=pre kv-heads=1 position=learned ffn=swiglu init=normal tie=target-output "
+     "embedding-scale=one"),
     "arch=decoder-only max-positions=30",
     "arch=decoder-only max-positions=30 position=rope norm=rmsnorm norm-placement=pre ffn=swiglu bias=none d-head=6",
     "arch=encoder-only task=brackets",
