@@ -79,6 +79,41 @@ static ch_status check_memory(const struct ch_trainer *t, ch_error *error) {
     return memory_check("training this recipe needs", trainer_memory_total(&memory), error);
 }
 
+/* From `from` to `to`, in chunks. */
+static void add_chunks(struct ch_trainer *t, size_t from, size_t to) {
+    for (; from < to; from += CHUNK)
+        t->piece[t->pieces++] = (struct piece){from, to - from < CHUNK ? to - from : CHUNK, -1};
+}
+
+/* The group of products that begins at an element, if its weights are kept turned; else NULL. */
+static const struct param *next_group(const struct ch_trainer *t, size_t from, size_t *end) {
+    const struct params *params = &t->model->params;
+    const struct param *next = NULL;
+    for (int i = 0; i < params->count && t->turned; i++) {
+        const struct param *row = &params->row[i];
+        bool first = row->product && row->together == i && param_is_trained(row) && row->offset >= from;
+        if (first && (!next || row->offset < next->offset)) next = row;
+    }
+    if (!next) return NULL;
+    *end = next->offset;
+    for (int i = (int)(next - params->row); i >= 0; i = params->row[i].next) *end += params->row[i].count;
+    return next;
+}
+
+/* Groups of weights that are kept turned are updated whole, all else in chunks: nothing depends on where it is cut. */
+static bool new_pieces(struct ch_trainer *t) {
+    const struct params *params = &t->model->params;
+    t->piece = mem_new(params->trained / CHUNK + 2 * (size_t)params->count + 1, sizeof *t->piece);
+    if (!t->piece) return false;
+    size_t from = 0, end = 0;
+    for (const struct param *row; (row = next_group(t, from, &end)); from = end) {
+        add_chunks(t, from, row->offset);
+        t->piece[t->pieces++] = (struct piece){row->offset, end - row->offset, (int)(row - params->row)};
+    }
+    add_chunks(t, from, params->trained);
+    return true;
+}
+
 static ch_status new_state(struct ch_trainer *t, ch_error *error) {
     bool complete = true;
     if (params_turn_pays(&t->model->params)) complete = (t->turned = params_new_turned(&t->model->params));
@@ -88,6 +123,7 @@ static ch_status new_state(struct ch_trainer *t, ch_error *error) {
     for (int lane = 0; lane < t->lanes; lane++)
         complete = complete && (t->grad[lane] = params_new_block(&t->model->params));
     if (t->recipe.log_gradients) complete = complete && (t->before = params_new_block(&t->model->params));
+    complete = complete && new_pieces(t);
     t->chunks = (int)((t->model->params.trained + CHUNK - 1) / CHUNK);
     t->chunk_norm = mem_new((size_t)t->chunks, sizeof *t->chunk_norm);
     return complete && t->chunk_norm ? CH_OK : fail_memory(error, "the optimiser's state");
@@ -148,7 +184,7 @@ ch_status trainer_new(const ch_recipe *recipe, struct ch_trainer **out, ch_error
     if (!t) return fail_memory(error, "a trainer");
     t->recipe = *recipe;
     t->log.descriptor = t->gradients.descriptor = t->lock = -1;
-    t->saved_step = t->best_step = -1;
+    t->saved_step = t->best_step = t->turned_step = -1;
     t->shards = trainer_shards(recipe);
     t->lanes = trainer_lanes(recipe);
     ch_assert(recipe->optimizer->moments <= MOST_MOMENTS);
@@ -174,6 +210,7 @@ void ch_trainer_free(ch_trainer *t) {
     }
     decay_free(&t->decay);
     mem_free(t->chunk_norm);
+    mem_free(t->piece);
     mem_free_aligned(t->before);
     mem_free_aligned(t->turned);
     examples_release(&t->examples);
@@ -258,15 +295,18 @@ struct update {
     double lr, share;
 };
 
-static void update_chunk(int chunk, void *context) {
+/* Weights that are kept turned are turned while they are near. */
+static void update_piece(int number, void *context) {
     struct update *u = context;
     struct ch_trainer *t = u->trainer;
-    size_t from = (size_t)chunk * CHUNK, length = chunk_length(t, chunk);
+    const struct piece *piece = &t->piece[number];
+    size_t from = piece->from, length = piece->count;
     real *value = t->model->params.value;
     decay_apply(&t->decay, value, u->kept, from, length);
     t->recipe.optimizer->update(&u->constants, value, t->moment, t->grad[0], u->grad_scale, u->lr, t->step + 1, from,
                                 length);
     if (u->share > 0) move_towards(t->result->params.value + from, value + from, RC(u->share), length);
+    if (piece->group >= 0) params_turn(&t->model->params, t->turned, piece->group);
 }
 
 static double gradient_norm(struct ch_trainer *t) {
@@ -301,7 +341,8 @@ static void update_parameters(struct ch_trainer *t, double norm) {
                             .kept = RC(1 - lr * t->recipe.weight_decay),
                             .lr = lr,
                             .share = t->recipe.average ? average_share(t->recipe.average, t->step + 1) : 0};
-    parallel_for(t->team, t->chunks, update_chunk, &update);
+    parallel_for(t->team, t->pieces, update_piece, &update);
+    t->turned_step = t->step + 1;
 }
 
 /* Step 1, every log-every steps, and the last. */
@@ -321,7 +362,7 @@ ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {
     draw(t);
     struct torch_rng drawn = t->torch;
     profile_lap(profile, OPERATION_DATA);
-    if (t->turned) parallel_for(t->team, t->model->params.count, turn_weights, t);
+    if (t->turned && t->turned_step != t->step) parallel_for(t->team, t->model->params.count, turn_weights, t);
     profile_lap(profile, OPERATION_TURNING);
     parallel_for(t->team, t->lanes, run_lane, t);
     profile_lap(profile, OPERATION_WAITING);

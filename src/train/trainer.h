@@ -11,6 +11,12 @@
 /* Pieces of a batch, and lanes, each with its memory and its gradients: lane l takes shards l, l + lanes, ... */
 enum { TRAIN_SHARDS = 4, TRAIN_LANES = 2, MOST_MOMENTS = 4 };
 
+/* A stretch of the parameters; group: the row whose group it is, if that is to be turned behind its update, or -1. */
+struct piece {
+    size_t from, count;
+    int group;
+};
+
 struct ch_trainer {
     ch_recipe recipe;
     struct material material;
@@ -24,7 +30,10 @@ struct ch_trainer {
     int shards, lanes;
     struct team *team;
     struct shard lane[TRAIN_LANES];
-    real *turned;            /* (trained) weights of linear layers turned, again at every step */
+    real *turned;        /* (trained) weights of linear layers turned; NULL: they are not kept so */
+    int64_t turned_step; /* the step after which they were; -1: not yet */
+    struct piece *piece; /* what the update goes by */
+    int pieces;
     real *grad[TRAIN_LANES]; /* (trained) each; the sum ends in the first */
     struct loss loss[TRAIN_SHARDS];
     struct ch_examples examples;
