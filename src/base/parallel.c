@@ -12,18 +12,31 @@
 
 enum { LOOKS = 4000 }; /* before sleeping: some tens of microseconds */
 
+/* A thread's own share of the pieces, which others take from when theirs are done: the same pieces find the same caches
+ * from job to job. Alone on a line of those. */
+struct share {
+    _Alignas(64) _Atomic int next; /* piece that nobody has taken */
+    int end;
+};
+
+/* What a helper is started with. */
+struct helper {
+    struct team *team;
+    int number;
+};
+
 struct team {
     int threads, started;
-    pthread_t *thread; /* (threads - 1) */
+    struct share *share;   /* (threads) */
+    struct helper *helper; /* (threads - 1) */
+    pthread_t *thread;     /* (threads - 1) */
     pthread_mutex_t mutex;
     pthread_cond_t job_given, job_done;
     _Atomic unsigned jobs; /* given so far: a new number is a new job */
-    _Atomic int next;      /* piece that nobody has taken */
     _Atomic int working;   /* threads that have not left the job */
     _Atomic int sleepers;  /* threads that wait for job_given */
     _Atomic bool main_sleeps;
     _Atomic bool dismissed;
-    int pieces;
     void (*work)(int, void *);
     void *context;
 };
@@ -36,8 +49,22 @@ static void look_away(void) {
 #endif
 }
 
-static void take_pieces(struct team *team) {
-    for (int piece = team->next++; piece < team->pieces; piece = team->next++) team->work(piece, team->context);
+static void share_out(struct team *team, int pieces) {
+    int threads = team->started + 1;
+    for (int t = 0, begin = 0; t < threads; t++) {
+        int end = (int)((int64_t)pieces * (t + 1) / threads);
+        team->share[t].next = begin;
+        team->share[t].end = end;
+        begin = end;
+    }
+}
+
+static void take_pieces(struct team *team, int number) {
+    int threads = team->started + 1;
+    for (int t = 0; t < threads; t++) {
+        struct share *share = &team->share[(number + t) % threads];
+        for (int piece = share->next++; piece < share->end; piece = share->next++) team->work(piece, team->context);
+    }
 }
 
 /* ---- the helpers ---- */
@@ -63,24 +90,34 @@ static void leave_job(struct team *team) {
 
 /* A helper enters at the job that it was started for: the caller counts it in before. */
 static void *help(void *context) {
-    struct team *team = context;
+    const struct helper *helper = context;
+    struct team *team = helper->team;
     for (unsigned seen = 0;; seen++) {
         await_job(team, seen);
         if (team->dismissed) return NULL;
-        take_pieces(team);
+        take_pieces(team, helper->number);
         leave_job(team);
     }
 }
 
 /* ---- the caller ---- */
 
+static void free_memory(struct team *team) {
+    mem_free(team->thread);
+    mem_free(team->helper);
+    mem_free_aligned(team->share);
+    mem_free(team);
+}
+
 struct team *team_new(int threads) {
     struct team *team = mem_new(1, sizeof *team);
     if (!team) return NULL;
     team->threads = threads;
     team->thread = mem_new((size_t)threads, sizeof *team->thread);
-    if (!team->thread) {
-        mem_free(team);
+    team->helper = mem_new((size_t)threads, sizeof *team->helper);
+    team->share = mem_new_aligned((size_t)threads * sizeof *team->share);
+    if (!team->thread || !team->helper || !team->share) {
+        free_memory(team);
         return NULL;
     }
     pthread_mutex_init(&team->mutex, NULL);
@@ -121,8 +158,7 @@ void team_free(struct team *team) {
     pthread_cond_destroy(&team->job_given);
     pthread_cond_destroy(&team->job_done);
     pthread_mutex_destroy(&team->mutex);
-    mem_free(team->thread);
-    mem_free(team);
+    free_memory(team);
 }
 
 /* All at once, before the first job, so that each sees every job. Those that cannot be had are done without. The
@@ -131,8 +167,12 @@ static void start_helpers(struct team *team) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (team->started < team->threads - 1 && pthread_create(&team->thread[team->started], NULL, help, team) == 0)
+    while (team->started < team->threads - 1) {
+        struct helper *helper = &team->helper[team->started];
+        *helper = (struct helper){team, team->started + 1};
+        if (pthread_create(&team->thread[team->started], NULL, help, helper) != 0) break;
         team->started++;
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (team->started < team->threads - 1) team->threads = team->started + 1;
 }
@@ -143,13 +183,12 @@ void parallel_for(struct team *team, int pieces, void (*work)(int, void *), void
         for (int piece = 0; piece < pieces; piece++) work(piece, context);
         return;
     }
-    team->pieces = pieces;
     team->work = work;
     team->context = context;
-    team->next = 0;
+    share_out(team, pieces);
     team->working = team->started;
     call_helpers(team);
-    take_pieces(team);
+    take_pieces(team, 0);
     await_helpers(team);
 }
 

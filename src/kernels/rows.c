@@ -26,21 +26,29 @@ VECTORISED void add(real *y, const real *x, size_t count) {
     for (size_t i = 0; i < count; i++) y[i] += x[i];
 }
 
+VECTOR_HELPER void transpose_square(real *to, size_t ldt, const real *from, size_t ldf) {
+    eight square[EIGHT];
+    for (int i = 0; i < EIGHT; i++) square[i] = *(const eight *)(from + (size_t)i * ldf);
+    turn_square(square);
+    for (int i = 0; i < EIGHT; i++) *(eight *)(to + (size_t)i * ldt) = square[i];
+}
+
+/* Two squares, one above the other, fill whole lines of a cache before it may need their places: rows of y that are
+ * powers of two apart share few of them. */
 VECTORISED void transpose(real *y, const real *x, int rows, int channels) {
-    for (int n = 0; n < rows; n += EIGHT)
+    const size_t ldx = (size_t)channels, ldy = (size_t)rows;
+    for (int n = 0; n < rows; n += 2 * EIGHT)
         for (int c = 0; c < channels; c += EIGHT) {
-            const real *from = x + (size_t)n * (size_t)channels + c;
-            real *to = y + (size_t)c * (size_t)rows + n;
-            if (n + EIGHT <= rows && c + EIGHT <= channels) {
-                eight square[EIGHT];
-                for (int i = 0; i < EIGHT; i++) square[i] = *(const eight *)(from + (size_t)i * (size_t)channels);
-                turn_square(square);
-                for (int i = 0; i < EIGHT; i++) *(eight *)(to + (size_t)i * (size_t)rows) = square[i];
+            const real *from = x + (size_t)n * ldx + c;
+            real *to = y + (size_t)c * ldy + n;
+            if (n + 2 * EIGHT <= rows && c + EIGHT <= channels) {
+                transpose_square(to, ldy, from, ldx);
+                transpose_square(to + EIGHT, ldy, from + EIGHT * ldx, ldx);
                 continue;
             }
-            for (int i = 0; i < EIGHT && n + i < rows; i++)
+            for (int i = 0; i < 2 * EIGHT && n + i < rows; i++)
                 for (int j = 0; j < EIGHT && c + j < channels; j++)
-                    to[(size_t)j * (size_t)rows + (size_t)i] = from[(size_t)i * (size_t)channels + (size_t)j];
+                    to[(size_t)j * ldy + (size_t)i] = from[(size_t)i * ldx + (size_t)j];
         }
 }
 

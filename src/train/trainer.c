@@ -229,9 +229,12 @@ static void run_lane(int lane, void *context) {
     pass.turned = t->turned;
     pass.profile = t->profiled ? &t->lane_profile[lane] : NULL;
     profile_start(pass.profile);
-    memset(pass.grad, 0, t->model->params.trained * sizeof(real));
+    params_clear_sums(&t->model->params, pass.grad);
     profile_lap(pass.profile, OPERATION_OPTIMISER);
-    for (int shard = lane; shard < t->shards; shard += t->lanes) trainer_run_shard(t, &t->lane[lane], shard, pass);
+    for (int shard = lane; shard < t->shards; shard += t->lanes) {
+        pass.fresh = shard == lane;
+        trainer_run_shard(t, &t->lane[lane], shard, pass);
+    }
     profile_lap(pass.profile, OPERATION_OTHER);
 }
 
