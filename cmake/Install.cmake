@@ -1,10 +1,11 @@
-# What `cmake --install` puts where: header, both libraries, the command with its manual pages and completions, and how
-# others find them.
+# What `cmake --install` puts where: header, both libraries, the command with its manual pages and completions, recipes,
+# and how others find them.
 include(CMakePackageConfigHelpers)
 set(ch_package ${CMAKE_INSTALL_LIBDIR}/cmake/clearhead)
 
 install(FILES include/clearhead.h TYPE INCLUDE)
 install(TARGETS clearhead RUNTIME)
+install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/clearhead)
 install(TARGETS ch_shared EXPORT clearhead LIBRARY INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS ch_static ch_libraries EXPORT clearhead_static ARCHIVE
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

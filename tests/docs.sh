@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs every command of a document's console blocks, in order and in a folder of its own, and holds what it prints
 # against what stands there: line by line, any number standing for any number, "..." for any lines or, within a line, any
-# text. `cc` finds the library and the examples as if they were installed. Compiles and runs the document's C program, if
-# it has one.
+# text. `cc` finds the library and the examples as if they were installed; the recipes and README.md, a text, lie there.
+# Compiles and runs the document's C program, if it has one.
 #   docs.sh SOURCE-FOLDER DOCUMENT COMMAND LIBRARY COMPILER
 set -euo pipefail
 source=$1 document=$2 command=$3 library=$4 compiler=$5
@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" "$work/runs"
 ln -s "$command" "$work/bin/clearhead"
 ln -s "$(command -v "$compiler")" "$work/bin/cc"
-ln -s "$source/examples" "$work/examples"
+ln -s "$source/examples" "$source/recipes" "$source/README.md" "$work/"
 folder=$(dirname "$library")
 export PATH="$work/bin:$PATH" CPATH="$source/include" LIBRARY_PATH="$folder" LD_LIBRARY_PATH="$folder"
 cd "$work"

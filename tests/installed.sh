@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The installed tree: manual pages and completions are there (pages.sh reads them); the examples build against it by
-# pkg-config and by CMake, shared and static, and run; nothing but ch_* is visible in either library, so a program's
-# own `add` stays its own.
+# The installed tree: manual pages and completions are there (pages.sh reads them), and every recipe, as the command
+# reads it; the examples build against it by pkg-config and by CMake, shared and static, and run; nothing but ch_* is
+# visible in either library, so a program's own `add` stays its own.
 # Absolute folders for libraries and headers stand in clearhead.pc as they are.
 #   installed.sh SOURCE-FOLDER BUILD-FOLDER COMPILER
 set -euo pipefail
@@ -32,6 +32,13 @@ done
 for file in bash-completion/completions/clearhead zsh/site-functions/_clearhead \
     fish/vendor_completions.d/clearhead.fish; do
     grep -q clearhead "$work/tree/share/$file" || fail "share/$file was not installed"
+done
+
+# ---- recipes ----
+for recipe in "$source"/recipes/*.json; do
+    file=$work/tree/share/clearhead/recipes/$(basename "$recipe")
+    cmp -s "$recipe" "$file" || fail "$file was not installed as $recipe has it"
+    "$work/tree/bin/clearhead" summary --recipe "$file" --text "$source/README.md" >log 2>&1 || { cat log; fail "$file is not read"; }
 done
 
 # ---- examples ----

@@ -125,6 +125,34 @@ static void other_options_drop_them(void **state) {
     }
 }
 
+/* ---- the recipes that are installed ---- */
+
+/* What knows nothing loses ln 65 on the text that they were measured on, and they must tell it. */
+static void recipes_have_bands(void **state) {
+    (void)state;
+    static const char *const files[] = {"tinyshakespeare.json", "tinyshakespeare-modern.json"};
+    static const int steps[] = {250, 500, 1000, 1500, 2000};
+    for (size_t f = 0; f < 2; f++) {
+        ch_recipe *recipe;
+        ch_error error;
+        char path[512];
+        snprintf(path, sizeof path, CH_SOURCE "/recipes/%s", files[f]);
+        check_ok(ch_recipe_new(&recipe, &error), &error);
+        check_ok(ch_recipe_read(recipe, path, &error), &error);
+        set_option(recipe, "text", "a text.txt");
+        check_ok(ch_recipe_check(recipe, &error), &error);
+        assert_int_equal(recipe->bands.count, 5);
+        double before = log(65);
+        for (int i = 0; i < 5; i++) {
+            const ch_band *band = &recipe->bands.band[i];
+            assert_int_equal(band->step, steps[i]);
+            assert_true(band->low < band->high && band->high < before);
+            before = band->high;
+        }
+        ch_recipe_free(recipe);
+    }
+}
+
 /* ---- in a run ---- */
 
 static bool see_band(const ch_step *step, void *context) {
@@ -163,7 +191,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_and_written),        cmocka_unit_test(bad_bands_are_refused),
         cmocka_unit_test(too_many_are_refused),    cmocka_unit_test(a_step_that_does_not_come_is_refused),
-        cmocka_unit_test(other_options_drop_them), cmocka_unit_test(a_run_meets_its_bands),
+        cmocka_unit_test(other_options_drop_them), cmocka_unit_test(recipes_have_bands),
+        cmocka_unit_test(a_run_meets_its_bands),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -102,6 +102,26 @@ static void test_bands(void **state) {
     run("rm -r \"$D/a\" \"$D/b\" \"$D/c\" \"$D/r.json\"");
 }
 
+/* A recipe of the repository whose own rate is spoilt, made small, on a text of its own: 26 letters in turn. */
+#define SPOILT(file)                                                                                                   \
+    "sed -E -e 's/\"(lr|min-lr)\": [0-9.]+/\"\\1\": 1e-9/' -e 's/\"(d-model|d-ff)\": [0-9]+/\"\\1\": 8/' "             \
+    "-e 's/\"(layers|batch-size)\": [0-9]+/\"\\1\": 1/' '" CH_SOURCE "/recipes/" file "' >\"$D/r.json\" && "           \
+    "for i in $(seq 60); do printf abcdefghijklmnopqrstuvwxyz; done >\"$D/text\" && "                                  \
+    "\"$C\" train --recipe \"$D/r.json\" --text \"$D/text\" --out \"$D/a\" && rm -r \"$D/a\" \"$D/r.json\" "           \
+    "\"$D/text\""
+
+static void test_spoilt_recipes(void **state) {
+    (void)state;
+    static const char *const commands[] = {SPOILT("tinyshakespeare.json"), SPOILT("tinyshakespeare-modern.json")};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        assert_int_equal(run(commands[i]), 0);
+        lacks(last.err, "left out");
+        holds(last.err, "step 250: the validation loss 3.2"); /* ln 26 = 3.26 */
+        holds(last.err, "is above the recipe's band");
+        holds(last.err, "step 2000: the validation loss 3.2");
+    }
+}
+
 /* The profile is written at the end, with numbers in it however few the steps, and changes nothing. */
 static void test_profile(void **state) {
     (void)state;
@@ -420,6 +440,7 @@ int main(void) {
         cmocka_unit_test(test_train),
         cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_bands),
+        cmocka_unit_test(test_spoilt_recipes),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_train_json),
         cmocka_unit_test(test_precedence),
