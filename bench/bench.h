@@ -98,4 +98,12 @@ extern const struct size sizes[SIZES];
 /* Rows of a shard: a fourth of the batch, sequences of mean length. */
 int shard_rows(const struct size *size);
 
+/* ---- what whole models share: models.c ---- */
+
+/* Useful arithmetic of a forward pass over a source of s tokens and t decoder rows. */
+double forward_flop(const ch_model *model, double s, double t);
+ch_status set_number(ch_recipe *recipe, const char *option, int value, ch_error *error);
+/* The lesson's model and loop at a size, or NULL after an error. */
+ch_recipe *recipe_of_size(const struct size *size, int threads, ch_error *error);
+
 #endif
