@@ -224,10 +224,11 @@ const struct command command_dump = {
     "Without --out and --show it lists name, shape, mean and deviation, in the order of computation. Rows\n"
     "are (N, C), a row for each real token; scores (before masking) and weights are (H, T, S). Dropout is\n"
     "off. query and key are what their projections give; where the model has qk-norm or rotary positions the\n"
-    "scores take query_normed, key_normed and, last, query_rotated, key_rotated. Gradients, in the order of backward, have the shape of what they belong to: grad.<site> of every\n"
-    "intermediate, the maps too, and grad.<parameter>. tools/dump_lesson.py writes the same for the\n"
-    "lesson's model in PyTorch; `clearhead compare` says where two dumps part ways. The file states the order\n"
-    "of computation by its metadata key \"order\": the tensors' names, a line each.\n",
+    "scores take query_normed, key_normed and, last, query_rotated, key_rotated. Gradients, in the order of\n"
+    "backward, have the shape of what they belong to: grad.<site> of every intermediate, the maps too, and\n"
+    "grad.<parameter>. tools/dump_lesson.py writes the same for the lesson's model in PyTorch; `clearhead\n"
+    "compare` says where two dumps part ways. The file states the order of computation by its metadata key\n"
+    "\"order\": the tensors' names, a line each.\n",
     .example = "clearhead dump runs/reverse --source \"7 2 9 0 4 6\"\n"
                "clearhead dump runs/reverse --source \"7 2 9 0 4 6\" --show dec.1.cross_attn.weights\n"
                "clearhead dump runs/reverse --source \"3 1 4\" --target \"4 1 3\" --backward --out t.safetensors",

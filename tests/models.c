@@ -43,17 +43,18 @@ static const char *const part_settings[] = {
     "position=alibi window=4 soft-cap=2 bias=no-attention",
     "position=relative-bias window=4 soft-cap=2 kv-heads=1 init=normal",
     "bias=none tie=target-output embedding-scale=one",
-    "norm=rmsnorm norm-placement=pre kv-heads=1 position=learned ffn=swiglu init=normal tie=target-output "
-    "embedding-scale=one",
+    ("norm=rmsnorm norm-placement=pre kv-heads=1 position=learned ffn=swiglu init=normal tie=target-output "
+     "embedding-scale=one"),
     "arch=decoder-only max-positions=30",
     "arch=decoder-only max-positions=30 position=rope norm=rmsnorm norm-placement=pre ffn=swiglu bias=none d-head=6",
     "arch=encoder-only task=brackets",
     "arch=encoder-only task=brackets position=relative-bias norm-placement=pre kv-heads=1 window=5",
+    "arch=decoder-only max-positions=30 tie=target-output embedding-scale=one position=learned",
 };
 enum { PART_SETTINGS = sizeof part_settings / sizeof *part_settings };
 
 void set_options(ch_recipe *recipe, const char *settings) {
-    char copy[256], *rest = copy;
+    char copy[512], *rest = copy;
     assert_true(strlen(settings) < sizeof copy);
     strcpy(copy, settings);
     for (char *setting; (setting = strsep(&rest, " "));) {
@@ -105,6 +106,7 @@ ch_model *masked_model_of(const ch_recipe *recipe) {
     ch_model *model;
     ch_error error;
     struct vocab_plan vocab = vocab_lesson((int)recipe->symbols);
+    vocab.specials |= VOCAB_MASK;
     check_ok(config_of_recipe(&config, recipe, &vocab, &error), &error);
     assert_true(config.head == &head_classification);
     config.head = &head_masked_token;
@@ -132,12 +134,11 @@ ch_model *text_model(const char *settings, const char *text, unsigned specials) 
     ch_model *model;
     ch_error error;
     if (*settings) set_options(recipe, settings);
-    check_ok(config_of_recipe(&config, recipe, &error), &error);
     check_ok(characters_new(&characters, &error), &error);
     if (text) check_ok(characters_add(&characters, text, strlen(text), 0, "text", &error), &error);
     if (text) check_ok(characters_list(&characters, &list, &plan.symbols, &error), &error);
     plan.characters = list;
-    check_ok(config_set_vocab(&config, &plan, &error), &error);
+    check_ok(config_of_recipe(&config, recipe, &plan, &error), &error);
     config.task[0] = '\0';
     check_ok(model_build(&config, &model, &error), &error);
     check_ok(model_fill(model, recipe, NULL, &error), &error);
@@ -169,15 +170,18 @@ real *values_of(const struct ch_model *model, const char *name) {
 
 /* ---- a batch and its pass ---- */
 
-/* Of each source every third token is asked for, and is another one than what stands there. */
-static void load_hidden(struct shard *shard, const struct ch_examples *examples, int symbols) {
-    int label[64];
+/* Of each source every third token is hidden and asked for. */
+static void load_hidden(struct shard *shard, const struct ch_examples *examples, int mask) {
+    int shown[64], label[64];
     frame_clear(&shard->frame);
     for (int b = 0; b < examples->count; b++) {
         ch_sequence source = ch_examples_source(examples, (size_t)b);
         assert_true(source.length <= sizeof label / sizeof *label);
-        for (size_t t = 0; t < source.length; t++) label[t] = t % 3 ? -1 : (source.tokens[t] + 1) % symbols;
-        frame_add(&shard->frame, source, (ch_sequence){label, source.length}, (uint32_t)b);
+        for (size_t t = 0; t < source.length; t++) {
+            shown[t] = t % 3 ? source.tokens[t] : mask;
+            label[t] = t % 3 ? -1 : source.tokens[t];
+        }
+        frame_add(&shard->frame, (ch_sequence){shown, source.length}, (ch_sequence){label, source.length}, (uint32_t)b);
     }
 }
 
@@ -189,7 +193,7 @@ static void load_examples(struct shard *shard, const struct ch_model *model, con
     check_ok(examples_init(&examples, count, stream.max_length, stream.symbols, &error), &error);
     examples_draw(&examples, &stream, 1, 0, count);
     if (model->net.head == &head_masked_token)
-        load_hidden(shard, &examples, stream.symbols);
+        load_hidden(shard, &examples, ch_vocab_mask(&model->vocab));
     else
         shard_load(shard, &examples, 0, count);
     examples_release(&examples);

@@ -2,7 +2,7 @@
  * Decoding: with and without the cache, alone and in batches, on any number of threads, for shared key/value heads
  * too; limits, and the sentence for every source or option that does not fit.
  */
-#include "models.h"
+#include "combinations.h"
 
 #include "base/memory.h"
 #include "decode/session.h"
@@ -99,17 +99,17 @@ static void cached_is_full(void **state) {
     ch_recipe_free(recipe);
 }
 
-/* With every norm, position, feed-forward and initialisation; from a file, too. */
+/* With every norm, position, feed-forward and initialisation, every preset and combination; from a file, too. */
 static void every_part_decodes(void **state) {
     (void)state;
     char *folder = make_temp_folder();
     const char *name, *path = path_in(folder, "part.safetensors");
     for (size_t i = 0;; i++) {
         ch_recipe *recipe = recipe_of("d-model", "18", "heads", "3", "d-ff", "20", "max-positions", "30", NULL);
-        name = set_part(recipe, i);
+        name = set_case(recipe, i);
         if (name) {
             ch_error error;
-            ch_model *model = model_of(recipe);
+            ch_model *model = model_of_case(recipe, name);
             check_ok(ch_model_save(model, path, &error), &error);
             ch_model *back = open_model(path);
             assert_true(config_same(&back->config, &model->config));

@@ -29,6 +29,10 @@ static const char *const settings[] = {
     "--steps 40 --symbols 3000 --tie target-output", /* large matrices of tokens, small others */
     "--steps 60 --max-len 60",
     "--steps 60 --max-len 60 --attention explicit",
+    "--steps 200 --preset modern",
+    "--steps 200 --preset gpt2",
+    "--steps 60 --preset llama --max-len 60",
+    "--steps 40 --batch-size 512 --task brackets --preset bert",
     "--steps 2 --d-model 256 --heads 8 --d-ff 1024 --layers 4 --symbols 7997 --min-len 10 --max-len 60", /* small */
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
@@ -87,7 +91,8 @@ static void training_takes_what_summary_says(void **state) {
     for (int i = 0; i < SETTINGS; i++) {
         char script[512];
         snprintf(script, sizeof script,
-                 "exec \"$C\" train reverse %s --save-every 20 --log-every 20 --quiet --out \"$D/run\"", settings[i]);
+                 "exec \"$C\" train %s %s --save-every 20 --log-every 20 --quiet --out \"$D/run\"",
+                 strstr(settings[i], "--task") ? "" : "reverse", settings[i]);
         double added = peak_of(script) - start, expected = foreseen(settings[i]);
         run("rm -r \"$D/run\"");
         print_message("%6.1f MB foreseen, %6.1f MB taken: %.3f  %s\n", expected / 1e6, added / 1e6, added / expected,

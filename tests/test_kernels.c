@@ -345,12 +345,14 @@ static long double exact_silu_slope(long double x) {
 static const struct {
     const char *name;
     void (*forward)(real *y, const real *x, size_t count);
+    void (*forward_slope)(real *y, real *x, size_t count);
     void (*backward)(real *dx, const real *dy, const real *x, size_t count);
     long double (*exact)(long double x), (*slope)(long double x);
 } activations[] = {
-    {"gelu", gelu_forward, gelu_backward, exact_gelu, exact_gelu_slope},
-    {"gelu-tanh", gelu_tanh_forward, gelu_tanh_backward, exact_gelu_tanh, exact_gelu_tanh_slope},
-    {"silu", silu_forward, silu_backward, exact_silu, exact_silu_slope},
+    {"gelu", gelu_forward, gelu_forward_slope, gelu_backward, exact_gelu, exact_gelu_slope},
+    {"gelu-tanh", gelu_tanh_forward, gelu_tanh_forward_slope, gelu_tanh_backward, exact_gelu_tanh,
+     exact_gelu_tanh_slope},
+    {"silu", silu_forward, silu_forward_slope, silu_backward, exact_silu, exact_silu_slope},
 };
 enum { ACTIVATIONS = sizeof activations / sizeof *activations, POINTS = 30001 };
 
@@ -369,7 +371,7 @@ static void check_points(const char *name, const real *found, const real *x, lon
 
 static void activations_are_exact(void **state) {
     (void)state;
-    static real x[POINTS], y[POINTS], one[POINTS];
+    static real x[POINTS], y[POINTS], one[POINTS], slope[POINTS];
     for (int i = 0; i < POINTS; i++) {
         x[i] = RC((i - POINTS / 2) / 1000.0);
         one[i] = 1;
@@ -379,6 +381,10 @@ static void activations_are_exact(void **state) {
         check_points(activations[a].name, y, x, activations[a].exact);
         activations[a].backward(y, one, x, POINTS);
         check_points("its derivative", y, x, activations[a].slope);
+        memcpy(slope, x, sizeof slope);
+        activations[a].forward_slope(y, slope, POINTS);
+        check_points("with its derivative", y, x, activations[a].exact);
+        check_points("its derivative beside it", slope, x, activations[a].slope);
     }
 }
 
@@ -398,6 +404,9 @@ static void activations_anywhere(void **state) {
             check_same("what lies behind", copy + n, x + n, 50 - n);
             activations[a].backward(dy, dy, x, n);
             check_same("in place", dy, dx, n);
+            memcpy(copy, x, sizeof copy);
+            activations[a].forward_slope(dx, copy, n);
+            check_same("what lies behind slopes", copy + n, x + n, 50 - n);
         }
         const real far[] = {RC(1e10), -RC(1e10), 0, RC(NAN)};
         activations[a].forward(y, far, 4);

@@ -321,15 +321,15 @@ static void presets_are_several_options_at_once(void **state) {
     (void)state;
     static const char *const expected[] = {
         "preset=lesson arch=encoder-decoder kv-heads=0 norm=layernorm norm-placement=post position=sinusoidal ffn=relu "
-        "bias=all init=xavier",
+        "bias=all tie=none embedding-scale=sqrt init=xavier",
         "preset=modern arch=encoder-decoder kv-heads=2 norm=rmsnorm norm-placement=pre position=rope ffn=swiglu "
-        "bias=none init=normal",
+        "bias=none tie=none embedding-scale=sqrt init=normal",
         "preset=gpt2 arch=decoder-only kv-heads=0 norm=layernorm norm-placement=pre position=learned ffn=gelu-tanh "
-        "bias=all init=normal",
+        "bias=all tie=target-output embedding-scale=one init=normal",
         "preset=llama arch=decoder-only kv-heads=0 norm=rmsnorm norm-placement=pre position=rope ffn=swiglu bias=none "
-        "init=normal",
+        "tie=none embedding-scale=one init=normal",
         "preset=bert arch=encoder-only kv-heads=0 norm=layernorm norm-placement=post position=learned ffn=gelu "
-        "bias=all init=normal",
+        "bias=all tie=none embedding-scale=one init=normal",
     };
     for (size_t i = 0; preset_row(i); i++) {
         assert_true(i < sizeof expected / sizeof *expected);
@@ -449,6 +449,9 @@ static void options_must_fit_each_other(void **state) {
     check_together(recipe_of("preset", "modern", "heads", "1", "kv-heads", "4", NULL), "divides heads 1", "found 4");
     check_together(recipe_of("preset", "bert", NULL), "task reverse asks for a sequence",
                    "arch encoder-only of preset bert cannot write one");
+    check_together(recipe_of("preset", "gpt2", "arch", "encoder-only", "task", "brackets", NULL),
+                   "tie target-output of preset gpt2: an output of classes",
+                   "with task brackets and arch encoder-only");
     check_together(recipe_of("preset", "gpt2", "task", "brackets", NULL), "task brackets asks for a class",
                    "arch decoder-only of preset gpt2 writes tokens");
     ch_recipe *fits = recipe_of("max-len", "10", "max-positions", "11", NULL);

@@ -18,7 +18,7 @@ from attention_layer import Attention, RMSNorm, rope_table
 from parts_golden import Gated, TwoLayers, fill
 
 D, HIDDEN, LAYERS, POSITIONS = 16, 12, 2, 24
-SYMBOLS, PAD, SOS, EOS, VOCAB, CLASSES = 10, 10, 11, 12, 13, 2
+SYMBOLS, PAD, SOS, EOS, MASK, CLASSES = 10, 10, 11, 12, 13, 2
 HEADS = dict(width=D, heads=4, d_head=D // 4)
 BASE = {"base": 10000.0}
 LENGTHS = (5, 1, 4)
@@ -41,12 +41,12 @@ def swiglu():
     return Gated(F.silu, D, HIDDEN)
 
 
-PRESETS = {  # norms, before sublayers or behind, positions, feed-forward, biases, heads of keys, scale of embeddings
-    "lesson": (nn.LayerNorm, False, "sinusoidal", relu_layers, True, 4, SCALED),
-    "modern": (RMSNorm, True, "rope", swiglu, False, 2, SCALED),
-    "gpt2": (nn.LayerNorm, True, "learned", gelu_tanh_layers, True, 4, SCALED),
-    "llama": (RMSNorm, True, "rope", swiglu, False, 4, SCALED),
-    "bert": (nn.LayerNorm, False, "learned", gelu_layers, True, 4, SCALED),
+PRESETS = {  # norms, before sublayers or behind, positions, feed-forward, biases, heads of keys, scale of embeddings, tied
+    "lesson": (nn.LayerNorm, False, "sinusoidal", relu_layers, True, 4, SCALED, False),
+    "modern": (RMSNorm, True, "rope", swiglu, False, 2, SCALED, False),
+    "gpt2": (nn.LayerNorm, True, "learned", gelu_tanh_layers, True, 4, UNSCALED, True),
+    "llama": (RMSNorm, True, "rope", swiglu, False, 4, UNSCALED, False),
+    "bert": (nn.LayerNorm, False, "learned", gelu_layers, True, 4, UNSCALED, False),
 }
 CASES = {  # preset, the stacks, what is read off the last
     "lesson": ("lesson", "encoder-decoder", "tokens"),
@@ -94,8 +94,9 @@ def positions_module(position):
 class Model(nn.Module):
     def __init__(self, preset, arch, head):
         super().__init__()
-        norm, norm_first, position, feed_forward, biased, kv_heads, self.scale = PRESETS[preset]
+        norm, norm_first, position, feed_forward, biased, kv_heads, self.scale, self.tied = PRESETS[preset]
         self.position, self.both, self.classifies = position, arch == "encoder-decoder", head == "class"
+        vocab = MASK + 1 if head == "hidden" else MASK
         knows = position if position == "rope" else "none"  # what attention hears of positions
         parts = (norm, norm_first, knows, feed_forward, biased, kv_heads)
 
@@ -104,7 +105,7 @@ class Model(nn.Module):
             setattr(self, f"{name}_norm", norm(D) if norm_first else nn.Identity())
 
         for table in ("src_emb", "tgt_emb") if self.both else ("tok_emb",):
-            setattr(self, table, nn.Embedding(VOCAB, D, padding_idx=PAD))
+            setattr(self, table, nn.Embedding(vocab, D, padding_idx=PAD))
         self.pos = positions_module(position)
         if arch != "decoder-only":
             stack("enc", {"attn": "both"})
@@ -115,7 +116,9 @@ class Model(nn.Module):
         if self.classifies:
             self.classifier = nn.Linear(D, CLASSES, bias=biased)
         else:
-            self.generator = nn.Linear(D, VOCAB, bias=biased)
+            self.generator = nn.Linear(D, vocab, bias=biased)
+        if self.tied:
+            self.generator.weight = self.tok_emb.weight
 
     def embed(self, table, rows):
         x = getattr(self, table)(torch.tensor([token for row in rows for token in row])) * self.scale
@@ -145,13 +148,13 @@ class Model(nn.Module):
 
 
 def examples(head, generator):
-    """(sources, targets) as a task gives them: an answer, a class, or the tokens that were hidden and -1 elsewhere."""
+    """(sources, targets): an answer, a class, or the tokens that were hidden and -1 elsewhere."""
     sources = [torch.randint(0, SYMBOLS, (length,), generator=generator).tolist() for length in LENGTHS]
     if head == "class":
         return sources, [[number % CLASSES] for number in range(len(sources))]
     if head == "hidden":
-        return sources, [[(token + 3) % SYMBOLS if place % 2 == 0 else -1 for place, token in enumerate(source)]
-                         for source in sources]
+        hidden = [[MASK if place % 2 == 0 else token for place, token in enumerate(source)] for source in sources]
+        return hidden, [[token if place % 2 == 0 else -1 for place, token in enumerate(source)] for source in sources]
     return sources, [[SOS, *reversed(source), EOS] for source in sources]
 
 
@@ -179,7 +182,8 @@ def record(result, case, preset, arch, head, generator):
         result[f"{case}.{side}"] = torch.tensor(sum(sequences, []))
         result[f"{case}.{side}_lengths"] = torch.tensor([len(sequence) for sequence in sequences])
     result.update({f"{case}.logits": logits, f"{case}.loss": loss.reshape(1)})
-    result.update({f"{case}.param.{name}": value for name, value in model.state_dict().items()})
+    shared = ["generator.weight"] if model.tied else []  # a state_dict names it twice
+    result.update({f"{case}.param.{name}": value for name, value in model.state_dict().items() if name not in shared})
     result.update({f"{case}.grad.{name}": parameter.grad for name, parameter in model.named_parameters()})
 
 

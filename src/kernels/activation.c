@@ -48,9 +48,10 @@ VECTOR_HELPER real gelu(real x) {
     return x * normal_below(x, &e);
 }
 
-VECTOR_HELPER real gelu_slope(real x) {
+VECTOR_HELPER real gelu_both(real x, real *slope) {
     real e, below = normal_below(x, &e);
-    return below + x * RC(0.39894228040143267794) * e;
+    *slope = below + x * RC(0.39894228040143267794) * e;
+    return x * below;
 }
 
 /* ---- the logistic function ---- */
@@ -67,9 +68,10 @@ VECTOR_HELPER real silu(real x) {
     return x * logistic(x, &above);
 }
 
-VECTOR_HELPER real silu_slope(real x) {
+VECTOR_HELPER real silu_both(real x, real *slope) {
     real above, s = logistic(x, &above);
-    return s + x * s * above;
+    *slope = s + x * s * above;
+    return x * s;
 }
 
 /* sqrt(8 / pi), and that times 0.044715: 2u = x (LINEAR + CUBIC x^2) */
@@ -81,57 +83,95 @@ VECTOR_HELPER real gelu_tanh(real x) {
     return x * logistic(x * (LINEAR + CUBIC * x * x), &above);
 }
 
-VECTOR_HELPER real gelu_tanh_slope(real x) {
+VECTOR_HELPER real gelu_tanh_both(real x, real *slope) {
     real above, s = logistic(x * (LINEAR + CUBIC * x * x), &above);
-    return s + x * s * above * (LINEAR + 3 * CUBIC * x * x);
+    *slope = s + x * s * above * (LINEAR + 3 * CUBIC * x * x);
+    return x * s;
 }
 
 /* ---- arrays ---- */
 
-/* A vector at a time through arrays of its own, so that the loop is one of vectors in place, too. */
-VECTOR_HELPER void map(real *y, const real *x, size_t count, real (*f)(real)) {
-    for (size_t i = 0; i < count; i += LANES) {
-        size_t bytes = (count - i < LANES ? count - i : LANES) * sizeof *x;
-        real in[LANES] = {0}, out[LANES];
-        memcpy(in, x + i, bytes);
-        for (int l = 0; l < LANES; l++) out[l] = f(in[l]);
-        memcpy(y + i, out, bytes);
-    }
+/* A vector at a time through arrays of its own, so that the loop is one of vectors in place, too. Their size is known
+ * but for the last one, so that copying them is loading them. */
+VECTOR_HELPER void map_vector(real *y, const real *x, size_t bytes, real (*f)(real)) {
+    real in[LANES] = {0}, out[LANES];
+    memcpy(in, x, bytes);
+    for (int l = 0; l < LANES; l++) out[l] = f(in[l]);
+    memcpy(y, out, bytes);
 }
 
-VECTOR_HELPER void map_slope(real *dx, const real *dy, const real *x, size_t count, real (*slope)(real)) {
-    for (size_t i = 0; i < count; i += LANES) {
-        size_t bytes = (count - i < LANES ? count - i : LANES) * sizeof *x;
-        real in[LANES] = {0}, up[LANES] = {0}, out[LANES];
-        memcpy(in, x + i, bytes);
-        memcpy(up, dy + i, bytes);
-        for (int l = 0; l < LANES; l++) out[l] = up[l] * slope(in[l]);
-        memcpy(dx + i, out, bytes);
-    }
+VECTOR_HELPER void map(real *y, const real *x, size_t count, real (*f)(real)) {
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES) map_vector(y + i, x + i, LANES * sizeof *x, f);
+    if (i < count) map_vector(y + i, x + i, (count - i) * sizeof *x, f);
+}
+
+/* f gives its value and its slope. */
+typedef real (*both)(real x, real *slope);
+
+VECTOR_HELPER void map_both_vector(real *y, real *x, size_t bytes, both f) {
+    real in[LANES] = {0}, out[LANES], slope[LANES];
+    memcpy(in, x, bytes);
+    for (int l = 0; l < LANES; l++) out[l] = f(in[l], &slope[l]);
+    memcpy(y, out, bytes);
+    memcpy(x, slope, bytes);
+}
+
+VECTOR_HELPER void map_both(real *y, real *x, size_t count, both f) {
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES) map_both_vector(y + i, x + i, LANES * sizeof *x, f);
+    if (i < count) map_both_vector(y + i, x + i, (count - i) * sizeof *x, f);
+}
+
+VECTOR_HELPER void map_slope_vector(real *dx, const real *dy, const real *x, size_t bytes, both f) {
+    real in[LANES] = {0}, up[LANES] = {0}, out[LANES], slope[LANES];
+    memcpy(in, x, bytes);
+    memcpy(up, dy, bytes);
+    for (int l = 0; l < LANES; l++) f(in[l], &slope[l]);
+    for (int l = 0; l < LANES; l++) out[l] = up[l] * slope[l];
+    memcpy(dx, out, bytes);
+}
+
+VECTOR_HELPER void map_slope(real *dx, const real *dy, const real *x, size_t count, both f) {
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES) map_slope_vector(dx + i, dy + i, x + i, LANES * sizeof *x, f);
+    if (i < count) map_slope_vector(dx + i, dy + i, x + i, (count - i) * sizeof *x, f);
 }
 
 VECTORISED void gelu_forward(real *y, const real *x, size_t count) {
     map(y, x, count, gelu);
 }
 
+VECTORISED void gelu_forward_slope(real *y, real *x, size_t count) {
+    map_both(y, x, count, gelu_both);
+}
+
 VECTORISED void gelu_backward(real *dx, const real *dy, const real *x, size_t count) {
-    map_slope(dx, dy, x, count, gelu_slope);
+    map_slope(dx, dy, x, count, gelu_both);
 }
 
 VECTORISED void gelu_tanh_forward(real *y, const real *x, size_t count) {
     map(y, x, count, gelu_tanh);
 }
 
+VECTORISED void gelu_tanh_forward_slope(real *y, real *x, size_t count) {
+    map_both(y, x, count, gelu_tanh_both);
+}
+
 VECTORISED void gelu_tanh_backward(real *dx, const real *dy, const real *x, size_t count) {
-    map_slope(dx, dy, x, count, gelu_tanh_slope);
+    map_slope(dx, dy, x, count, gelu_tanh_both);
 }
 
 VECTORISED void silu_forward(real *y, const real *x, size_t count) {
     map(y, x, count, silu);
 }
 
+VECTORISED void silu_forward_slope(real *y, real *x, size_t count) {
+    map_both(y, x, count, silu_both);
+}
+
 VECTORISED void silu_backward(real *dx, const real *dy, const real *x, size_t count) {
-    map_slope(dx, dy, x, count, silu_slope);
+    map_slope(dx, dy, x, count, silu_both);
 }
 
 VECTORISED void multiply_by(real *y, const real *x, size_t count) {

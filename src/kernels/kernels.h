@@ -114,16 +114,19 @@ void rope_table(real *table, const struct rope *rope, int positions);
 /* x (N, heads, Dh), rows ld apart, is turned in place, position (N); back: the other way. */
 void rope_rotate(real *x, int ld, const struct rope *rope, const int *position, int rows, int heads, bool back);
 
-/* ---- activations: y = f(x), dx = dy * f'(x); dx may be dy, y may be x --------------------------- */
+/* ---- activations: y = f(x), dx = dy * f'(x); dx may be dy, y may be x; _slope: x becomes f'(x) -- */
 
 /* x Phi(x), the share of a normal distribution below x: Hendrycks & Gimpel 2016. */
 void gelu_forward(real *y, const real *x, size_t count);
+void gelu_forward_slope(real *y, real *x, size_t count);
 void gelu_backward(real *dx, const real *dy, const real *x, size_t count);
 /* The same paper's approximation by tanh, which GPT-2 has. */
 void gelu_tanh_forward(real *y, const real *x, size_t count);
+void gelu_tanh_forward_slope(real *y, real *x, size_t count);
 void gelu_tanh_backward(real *dx, const real *dy, const real *x, size_t count);
 /* x sigmoid(x). */
 void silu_forward(real *y, const real *x, size_t count);
+void silu_forward_slope(real *y, real *x, size_t count);
 void silu_backward(real *dx, const real *dy, const real *x, size_t count);
 /* y *= x. */
 void multiply_by(real *y, const real *x, size_t count);

@@ -48,9 +48,12 @@ static real *end_backward(struct pass *pass, const struct ffn *ffn, const real *
 real *two_layers_forward(struct pass *pass, const struct ffn *ffn, const real *x, const struct batch *batch,
                          struct ffn_saved *saved) {
     const struct activation *activation = &ffn->variant->activation;
+    size_t count = (size_t)batch->rows * (size_t)ffn->hidden;
     real *before = linear_forward(pass, &ffn->up, x, batch->rows), *hidden = before;
-    if (pass->grad && !activation->from_output) hidden = pass_take(pass, (size_t)batch->rows, (size_t)ffn->hidden);
-    if (!pass_measures(pass)) activation->forward(hidden, before, (size_t)batch->rows * (size_t)ffn->hidden);
+    bool slope = pass->grad && activation->forward_slope;
+    if (slope) hidden = pass_take(pass, (size_t)batch->rows, (size_t)ffn->hidden);
+    if (!pass_measures(pass) && slope) activation->forward_slope(hidden, before, count);
+    if (!pass_measures(pass) && !slope) activation->forward(hidden, before, count);
     *saved = (struct ffn_saved){.x = x, .before = before};
     return end(pass, ffn, hidden, batch, saved);
 }
@@ -58,9 +61,12 @@ real *two_layers_forward(struct pass *pass, const struct ffn *ffn, const real *x
 /* What was dropped has a gradient of 0 already, so that ReLU's derivative can be read off what dropout left. */
 real *two_layers_backward(struct pass *pass, const struct ffn *ffn, const real *dy, int rows,
                           const struct ffn_saved *saved) {
+    const struct activation *activation = &ffn->variant->activation;
+    size_t count = (size_t)rows * (size_t)ffn->hidden;
     real *dhidden = end_backward(pass, ffn, dy, rows, saved);
-    if (!pass_measures(pass))
-        ffn->variant->activation.backward(dhidden, dhidden, saved->before, (size_t)rows * (size_t)ffn->hidden);
+    if (!pass_measures(pass) && activation->forward_slope) multiply_by(dhidden, saved->before, count);
+    if (!pass_measures(pass) && !activation->forward_slope)
+        activation->backward(dhidden, dhidden, saved->before, count);
     profile_lap(pass->profile, OPERATION_BIAS);
     return linear_backward(pass, &ffn->up, dhidden, saved->x, rows);
 }

@@ -2,7 +2,8 @@
  * Family ffn: the network applied to every position alike. A variant is an activation in one of two skeletons:
  *   two layers   y = dropout(act(x W1t + b1)) W2t + b2          rows "net.0", "net.3", as in the lesson's nn.Sequential
  *   gated        y = dropout(act(x Gt) * (x Ut)) Dt             rows "gate", "up", "down", without biases
- * Where the derivative can be read off the output (ReLU), nothing else is kept; elsewhere what the activation got is.
+ * Where the derivative can be read off the output (ReLU), nothing else is kept; elsewhere the first keeps the
+ * derivative, and the second what the activation got.
  */
 #ifndef CH_NN_FFN_H
 #define CH_NN_FFN_H
@@ -14,16 +15,17 @@ struct ffn;
 
 struct ffn_saved {
     const real *x;      /* (N, D) */
-    const real *before; /* (N, F) what the activation got, or gave if that is enough; gated: (N, 2F), gate and up */
+    const real *before; /* (N, F) the activation's slope, or what it gave if that tells; gated: (N, 2F), gate and up */
     const real *hidden; /* (N, F) after activation and dropout: what the last layer saw */
     struct dropout_saved dropout;
 };
 
-/* y = f(x); dx = dy * f'(x). In place is allowed. */
+/* y = f(x); the same and, in place of x, f'(x), which has most of its work in common; dx = dy * f'(x). In place is
+ * allowed. */
 struct activation {
     void (*forward)(real *y, const real *x, size_t count);
+    void (*forward_slope)(real *y, real *x, size_t count); /* NULL: backward takes y for x, and nothing is kept */
     void (*backward)(real *dx, const real *dy, const real *x, size_t count);
-    bool from_output; /* backward takes y for x */
 };
 
 struct ffn_variant {

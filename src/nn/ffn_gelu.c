@@ -3,7 +3,7 @@
 
 const struct ffn_variant ffn_gelu = {
     .variant = {"gelu", "two linear layers with a GELU (exact, by erf) between them"},
-    .activation = {gelu_forward, gelu_backward, .from_output = false},
+    .activation = {gelu_forward, gelu_forward_slope, gelu_backward},
     .declare = two_layers_declare,
     .forward = two_layers_forward,
     .backward = two_layers_backward,

@@ -3,7 +3,7 @@
 
 const struct ffn_variant ffn_relu = {
     .variant = {"relu", "two linear layers with a ReLU between them"},
-    .activation = {relu_forward, relu_backward, .from_output = true},
+    .activation = {relu_forward, NULL, relu_backward},
     .declare = two_layers_declare,
     .forward = two_layers_forward,
     .backward = two_layers_backward,

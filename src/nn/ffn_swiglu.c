@@ -3,7 +3,7 @@
 
 const struct ffn_variant ffn_swiglu = {
     .variant = {"swiglu", "gated: SiLU of one linear layer times another, then a third"},
-    .activation = {silu_forward, silu_backward, .from_output = false},
+    .activation = {silu_forward, silu_forward_slope, silu_backward},
     .declare = gated_declare,
     .forward = gated_forward,
     .backward = gated_backward,

@@ -81,7 +81,7 @@ real *linear_backward(struct pass *pass, const struct linear *linear, const real
     real *dx = pass_take(pass, (size_t)rows, (size_t)in);
     if (pass_measures(pass)) return dx;
     gemm(GEMM_N, GEMM_N, rows, in, out, dy, out, pass_value(pass, linear->weight), in, false, dx, in);
-    gemm(GEMM_T, GEMM_N, out, in, rows, dy, out, x, in, true, pass_grad(pass, linear->weight), in);
+    gemm(GEMM_T, GEMM_N, out, in, rows, dy, out, x, in, !pass->fresh, pass_grad(pass, linear->weight), in);
     profile_lap(pass->profile, OPERATION_PRODUCTS);
     if (linear->bias >= 0) bias_backward(pass_grad(pass, linear->bias), dy, rows, out);
     profile_lap(pass->profile, OPERATION_BIAS);

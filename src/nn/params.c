@@ -97,6 +97,13 @@ real *params_new_block(const struct params *params) {
     return mem_new_aligned(params->trained * sizeof(real));
 }
 
+void params_clear_sums(const struct params *params, real *grad) {
+    for (int i = 0; i < params->count; i++) {
+        const struct param *row = &params->row[i];
+        if (param_is_trained(row) && !row->product) memset(grad + row->offset, 0, row->count * sizeof *grad);
+    }
+}
+
 void params_turn(const struct params *params, real *turned, int first) {
     const struct param *row = &params->row[first];
     if (!row->product || row->together != first) return;

@@ -74,6 +74,8 @@ void params_free(struct params *params);
 
 /* A block of the trained rows' layout, zeroed (gradients, moments); free with mem_free_aligned. */
 real *params_new_block(const struct params *params);
+/* Makes such a block of gradients 0, but for the weights of products: the first pass may write those (pass->fresh). */
+void params_clear_sums(const struct params *params, real *grad);
 
 /* Weights of products with the same input are multiplied as one matrix (out, in), the rows of a group together. A
  * product with its transpose (in, out) is faster, so who makes many keeps a block of them: this fills in the group that

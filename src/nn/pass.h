@@ -48,6 +48,7 @@ struct pass {
     const struct params *params;
     const real *turned;  /* weights of linear layers as params_turn leaves them; NULL: nobody keeps them */
     real *grad;          /* a block of gradients to add to; NULL: inference, nothing is saved for backward */
+    bool fresh;          /* those of products are written, not added to: params_clear_sums has left them as they were */
     struct arena *arena; /* measuring: the walk only counts memory */
     const struct attention_core *core;
     enum dropout_kind dropout;

@@ -15,6 +15,8 @@ static const struct preset lesson = {
               {"position", "sinusoidal"},
               {"ffn", "relu"},
               {"bias", "all"},
+              {"tie", "none"},
+              {"embedding-scale", "sqrt"},
               {"init", "xavier"}},
 };
 static const struct preset modern = {
@@ -37,6 +39,8 @@ static const struct preset gpt2 = {
               {"position", "learned"},
               {"ffn", "gelu-tanh"},
               {"bias", "all"},
+              {"tie", "target-output"},
+              {"embedding-scale", "one"},
               {"init", "normal"}},
 };
 static const struct preset llama = {
@@ -48,6 +52,8 @@ static const struct preset llama = {
               {"position", "rope"},
               {"ffn", "swiglu"},
               {"bias", "none"},
+              {"tie", "none"},
+              {"embedding-scale", "one"},
               {"init", "normal"}},
 };
 static const struct preset bert = {
@@ -59,6 +65,7 @@ static const struct preset bert = {
               {"position", "learned"},
               {"ffn", "gelu"},
               {"bias", "all"},
+              {"embedding-scale", "one"},
               {"init", "normal"}},
 };
 

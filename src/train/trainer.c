@@ -14,9 +14,20 @@ static int least(int64_t a, int64_t b) {
     return (int)(a < b ? a : b);
 }
 
-/* PyTorch's generator draws whole batches in order: one shard. */
+/* Of the longest examples. */
+static int64_t rows_of_shard(const ch_recipe *recipe, int shards) {
+    struct example_limits most = recipe_most_tokens(recipe);
+    return (recipe->batch_size + shards - 1) / shards * (most.source + most.target);
+}
+
+/* PyTorch's generator draws whole batches in order: one shard. Where shards have few rows for the width of the weights,
+ * reading these is what takes the time: one for each lane, then. */
 int trainer_shards(const ch_recipe *recipe) {
-    return recipe->rng->torch ? 1 : least(TRAIN_SHARDS, recipe->batch_size);
+    enum { FEW = 4 };
+    if (recipe->rng->torch) return 1;
+    int shards = least(TRAIN_SHARDS, recipe->batch_size);
+    bool few = rows_of_shard(recipe, shards) < recipe->d_model / FEW;
+    return few ? least(TRAIN_LANES, shards) : shards;
 }
 
 int trainer_lanes(const ch_recipe *recipe) {
@@ -218,9 +229,12 @@ static void run_lane(int lane, void *context) {
     pass.turned = t->turned;
     pass.profile = t->profiled ? &t->lane_profile[lane] : NULL;
     profile_start(pass.profile);
-    memset(pass.grad, 0, t->model->params.trained * sizeof(real));
+    params_clear_sums(&t->model->params, pass.grad);
     profile_lap(pass.profile, OPERATION_OPTIMISER);
-    for (int shard = lane; shard < t->shards; shard += t->lanes) trainer_run_shard(t, &t->lane[lane], shard, pass);
+    for (int shard = lane; shard < t->shards; shard += t->lanes) {
+        pass.fresh = shard == lane;
+        trainer_run_shard(t, &t->lane[lane], shard, pass);
+    }
     profile_lap(pass.profile, OPERATION_OTHER);
 }
 
