@@ -1,12 +1,14 @@
 """Whole models, ours beside PyTorch's: the same work, taken in turns in one run, and the ratios as one table.
 
-    python3 tools/bench_peers.py BENCH COMMAND [--python PYTHON] [--rounds N] [--results FILE] [--markdown FILE]
+    python3 tools/bench_peers.py BENCH COMMAND [--python PYTHON] [--cases CASE ...] [--rounds N] [--results FILE]
+                                 [--markdown FILE]
+    python3 tools/bench_peers.py BENCH COMMAND [--python PYTHON] [--cases CASE ...] --check
 
 BENCH is clearhead-bench and COMMAND is clearhead; PYTHON has PyTorch. A round times ours, then PyTorch with each
 setting: numbers of threads, and the processors that OpenBLAS is told to work for, as it does not always know best. What
 is quoted is the median over all runs of all rounds, PyTorch's of its best setting. Rates are of useful arithmetic, so
 that batches need not be the same. Models of text are only timed once both sides have had the same losses and gradient
-norms over a few steps from the same seed. scripts/bench --peers calls this.
+norms over a few steps from the same seed; --check compares them and times nothing. scripts/bench --peers calls this.
 """
 import argparse
 import datetime
@@ -92,6 +94,7 @@ def verify(arguments, case, inputs, folder):
     theirs = subprocess.run([arguments.python, TOOLS / "bench_torch.py", case, *inputs, "--losses", str(steps)],
                             check=True, stdout=subprocess.PIPE, text=True).stdout
     check_steps(case, taken, json.loads(theirs))
+    print(f"{case}: {steps} steps as PyTorch's", file=sys.stderr, flush=True)
 
 
 def prepare(arguments, case, folder):
@@ -186,6 +189,7 @@ def main():
     parser.add_argument("command")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--check", action="store_true", help="only compare the steps of models of text")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--results", help="append the rows as lines of JSON")
     parser.add_argument("--markdown", help="write the table between the marks of this file")
@@ -198,10 +202,15 @@ def main():
         for case, our_seconds, their_seconds in CASES:
             if case not in arguments.cases:
                 continue
-            machine, row = compare(arguments, case, our_seconds, their_seconds, prepare(arguments, case, folder))
+            inputs = prepare(arguments, case, folder)
+            if arguments.check:
+                continue
+            machine, row = compare(arguments, case, our_seconds, their_seconds, inputs)
             print(f"{case}: {in_words(row['median'])}, PyTorch {in_words(row['peer_median'])}, "
                   f"ratio {row['ratio']:.1f}", file=sys.stderr, flush=True)
             rows.append(row)
+    if arguments.check:
+        return
     if arguments.results:
         with open(arguments.results, "a") as file:
             for line in ({**stamp, **machine}, *({**stamp, **row} for row in rows)):
