@@ -1,6 +1,8 @@
 /*
  * Attention cores, every row of their table: many short sequences with many heads, and one long head. A core whose
- * memory would not fit in 64 MiB is left out where that is so.
+ * memory would not fit in 64 MiB is left out where that is so. Besides all keys and those up to a query, each of what
+ * else scores can do on top of that, and most of it at once; such a case is also told as a multiple of the plain causal
+ * one's time.
  *
  * Work is the core's own arithmetic: forward two products (scores, weights times values), backward five (scores again,
  * and four gradients), 2 Dh each for every pair of a query and a key that it sees. The reference is the explicit core:
@@ -13,7 +15,7 @@
 
 #include <string.h>
 
-/* ---- the table: cores, shapes, causal or not, forward or backward ---- */
+/* ---- the table: cores, shapes, what scores do, forward or backward ---- */
 
 static const struct shape {
     const char *name;
@@ -24,25 +26,54 @@ static const struct shape {
     {"T2048", 1, 2048, 1, 64}, {"T4096", 1, 4096, 1, 64}, {"T8192", 1, 8192, 1, 64}, {"T16384", 1, 16384, 1, 64},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_HEADS = 8, BLOCKS = 8, BLOCK = 64 };
+enum { TABLE = SCORE_BUCKETS * MOST_HEADS }; /* of buckets, at most */
+
+static const struct manner {
+    const char *name;
+    bool causal, window;
+    double soft_cap; /* 1: three deviations of the scores here */
+    enum score_bias bias;
+} manners[] = {
+    {.name = "all"},
+    {.name = "causal", .causal = true},
+    {.name = "window", .causal = true, .window = true},
+    {.name = "soft-cap", .causal = true, .soft_cap = 1},
+    {.name = "alibi", .causal = true, .bias = SCORE_BIAS_ALIBI},
+    {.name = "buckets", .causal = true, .bias = SCORE_BIAS_BUCKETS},
+    {.name = "full", .causal = true, .window = true, .soft_cap = 1, .bias = SCORE_BIAS_BUCKETS},
+};
+enum { MANNERS = sizeof manners / sizeof *manners, PLAIN = 1 };
 
 struct choice {
     const struct attention_core *core;
     const struct shape *shape;
-    bool causal, backward;
+    const struct manner *manner;
+    bool backward;
 };
 
-static bool fits(const struct choice *choice) {
-    struct batch batch = batch_sizes(choice->shape->sequences, choice->shape->length);
-    struct scores scores = {.query = &batch, .key = &batch, .heads = choice->shape->heads};
-    return choice->core->saved_size(&scores) * sizeof(real) <= (size_t)64 << 20;
+/* A fourth of the sequence, as a model with a window has sequences that are longer. */
+static int window_of(const struct choice *c) {
+    return c->manner->window ? (c->shape->length + 3) / 4 : 0;
+}
+
+static bool fits(const struct choice *c) {
+    struct batch batch = batch_sizes(c->shape->sequences, c->shape->length);
+    struct scores scores = {.query = &batch,
+                            .key = &batch,
+                            .heads = c->shape->heads,
+                            .causal = c->manner->causal,
+                            .window = window_of(c),
+                            .soft_cap = RC(c->manner->soft_cap),
+                            .bias = c->manner->bias};
+    return c->core->saved_size(&scores) * sizeof(real) <= (size_t)64 << 20;
 }
 
 static bool choose(size_t i, struct choice *choice) {
     for (size_t core = 0; attention_core_row(core); core++)
         for (size_t shape = 0; shape < SHAPES; shape++)
-            for (int variant = 0; variant < 4; variant++) {
+            for (int variant = 0; variant < 2 * MANNERS; variant++) {
                 *choice = (struct choice){(const struct attention_core *)attention_core_row(core), &shapes[shape],
-                                          variant / 2 == 1, variant % 2 == 1};
+                                          &manners[variant / 2], variant % 2 == 1};
                 if (fits(choice) && i-- == 0) return true;
             }
     return false;
@@ -51,15 +82,25 @@ static bool choose(size_t i, struct choice *choice) {
 static bool row(size_t i, char name[CASE_NAME]) {
     struct choice c;
     if (!choose(i, &c)) return false;
-    snprintf(name, CASE_NAME, "%s/%s/%s/%s", c.core->variant.name, c.shape->name, c.causal ? "causal" : "all",
+    snprintf(name, CASE_NAME, "%s/%s/%s/%s", c.core->variant.name, c.shape->name, c.manner->name,
              c.backward ? "backward" : "forward");
     return true;
+}
+
+/* Where a case fits, the causal one of its core, shape and direction does, which takes no more memory. */
+static size_t plain(size_t i) {
+    struct choice c, other;
+    if (!choose(i, &c) || c.manner <= &manners[PLAIN]) return i;
+    size_t at = i;
+    while (choose(--at, &other) && (other.manner != &manners[PLAIN] || other.backward != c.backward)) continue;
+    return at;
 }
 
 /* ---- a case ---- */
 
 struct result {
     real *out, *saved, *scratch, *dq, *dk, *dv;
+    real *dtable; /* (TABLE) added to */
 };
 
 struct state {
@@ -67,13 +108,15 @@ struct state {
     struct batch_buffer batch;
     struct scores scores;
     int head[MOST_HEADS]; /* each its own */
-    int channels;         /* H * Dh */
+    real slope[MOST_HEADS];
+    real table[TABLE];
+    int channels; /* H * Dh */
     real *q, *k, *v, *dout;
     struct result result;
 };
 
 static void result_free(struct result *r) {
-    real *const all[] = {r->out, r->saved, r->scratch, r->dq, r->dk, r->dv};
+    real *const all[] = {r->out, r->saved, r->scratch, r->dq, r->dk, r->dv, r->dtable};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) mem_free_aligned(all[i]);
 }
 
@@ -84,8 +127,9 @@ static bool result_new(struct result *r, const struct attention_core *core, cons
                          .scratch = input_reals(core->scratch_size(s), error),
                          .dq = input_reals(queries, error),
                          .dk = input_reals(keys, error),
-                         .dv = input_reals(keys, error)};
-    if (r->out && r->saved && r->scratch && r->dq && r->dk && r->dv) return true;
+                         .dv = input_reals(keys, error),
+                         .dtable = input_reals(TABLE, error)};
+    if (r->out && r->saved && r->scratch && r->dq && r->dk && r->dv && r->dtable) return true;
     result_free(r);
     return false;
 }
@@ -128,8 +172,33 @@ static bool fill_batch(struct batch_buffer *batch, int sequences, int length, in
     return true;
 }
 
-static bool fill_inputs(struct state *s, ch_error *error) {
+static void fill_scores(struct state *s) {
     const struct shape *shape = s->choice.shape;
+    const struct manner *manner = s->choice.manner;
+    for (int h = 0; h < shape->heads; h++) s->head[h] = h;
+    alibi_slopes(s->slope, shape->heads);
+    input_fill(s->table, TABLE, 5);
+    s->scores = (struct scores){.query = &s->batch.view,
+                                .key = &s->batch.view,
+                                .heads = shape->heads,
+                                .kv_heads = shape->heads,
+                                .d_head = shape->d_head,
+                                .kv_of_head = s->head,
+                                .original_head = s->head,
+                                .scale = RC(1 / sqrt(shape->d_head)),
+                                .causal = manner->causal,
+                                .window = window_of(&s->choice),
+                                .soft_cap = RC(manner->soft_cap),
+                                .bias = manner->bias,
+                                .slope = s->slope,
+                                .buckets = {.table = s->table,
+                                            .heads = shape->heads,
+                                            .count = SCORE_BUCKETS,
+                                            .max_distance = SCORE_MAX_DISTANCE,
+                                            .bidirectional = !manner->causal}};
+}
+
+static bool fill_inputs(struct state *s, ch_error *error) {
     size_t count = (size_t)s->batch.view.rows * (size_t)s->channels;
     s->q = input_reals(count, error);
     s->k = input_reals(count, error);
@@ -140,16 +209,7 @@ static bool fill_inputs(struct state *s, ch_error *error) {
     input_fill(s->k, count, 2);
     input_fill(s->v, count, 3);
     fill_gradient(s, count);
-    for (int h = 0; h < shape->heads; h++) s->head[h] = h;
-    s->scores = (struct scores){.query = &s->batch.view,
-                                .key = &s->batch.view,
-                                .heads = shape->heads,
-                                .kv_heads = shape->heads,
-                                .d_head = shape->d_head,
-                                .kv_of_head = s->head,
-                                .original_head = s->head,
-                                .scale = RC(1 / sqrt(shape->d_head)),
-                                .causal = s->choice.causal};
+    fill_scores(s);
     return result_new(&s->result, s->choice.core, &s->scores, count, count, error);
 }
 
@@ -162,7 +222,9 @@ static void forward(const struct attention_core *core, struct result *r, const s
 static void backward(const struct attention_core *core, struct result *r, const struct state *s,
                      const struct scores *scores, const real *q, const real *dout) {
     int ld = s->channels;
-    core->backward(r->dq, r->dk, r->dv, r->scratch, scores, dout, r->out, r->saved, q, ld, s->k, ld, s->v, ld);
+    struct scores with_gradient = *scores;
+    with_gradient.buckets.dtable = r->dtable;
+    core->backward(r->dq, r->dk, r->dv, r->scratch, &with_gradient, dout, r->out, r->saved, q, ld, s->k, ld, s->v, ld);
 }
 
 static void *open_case(size_t i, int threads, ch_error *error) {
@@ -191,9 +253,15 @@ static ch_status run(void *state, ch_error *error) {
     return CH_OK;
 }
 
+/* Of a query and a key that it sees, in a sequence. */
+static double pairs_of(const struct choice *c) {
+    double length = c->shape->length, window = c->manner->window ? window_of(c) : length;
+    return c->manner->causal ? window * (window + 1) / 2 + (length - window) * window : length * length;
+}
+
 static struct work work(const void *state) {
     const struct choice *c = &((const struct state *)state)->choice;
-    double length = c->shape->length, pairs = c->causal ? length * (length + 1) / 2 : length * length;
+    double pairs = pairs_of(c);
     return (struct work){.flop = (c->backward ? 5 : 2) * 2 * pairs * c->shape->sequences * c->shape->heads *
                                  c->shape->d_head};
 }
@@ -216,6 +284,7 @@ static ch_status compare_block(const struct state *s, int first, int length, str
         backward(&attention_explicit, &r, s, &scores, s->q + at, s->dout + at);
         add(sums->dk, r.dk, keys);
         add(sums->dv, r.dv, keys);
+        add(sums->dtable, r.dtable, TABLE);
         status = agree("out", s->result.out + at, r.out, count, usual_tolerance(), error);
         if (status == CH_OK && s->choice.backward)
             status = agree("dq", s->result.dq + at, r.dq, count, usual_tolerance(), error);
@@ -236,14 +305,16 @@ static ch_status compare(const struct state *s, struct result *sums, ch_error *e
         status = compare_block(s, 0, shape->length, sums, error);
     if (status != CH_OK || !s->choice.backward) return status;
     status = agree("dk", s->result.dk, sums->dk, keys, usual_tolerance(), error);
-    return status == CH_OK ? agree("dv", s->result.dv, sums->dv, keys, usual_tolerance(), error) : status;
+    if (status == CH_OK) status = agree("dv", s->result.dv, sums->dv, keys, usual_tolerance(), error);
+    return status == CH_OK ? agree("dtable", s->result.dtable, sums->dtable, TABLE, usual_tolerance(), error) : status;
 }
 
 static ch_status verify(void *state, ch_error *error) {
     struct state *s = state;
     size_t keys = (size_t)s->batch.view.rows * (size_t)s->channels;
-    struct result sums = {.dk = input_reals(keys, error), .dv = input_reals(keys, error)};
-    ch_status status = sums.dk && sums.dv ? run(s, error) : CH_NO_MEMORY;
+    struct result sums = {
+        .dk = input_reals(keys, error), .dv = input_reals(keys, error), .dtable = input_reals(TABLE, error)};
+    ch_status status = sums.dk && sums.dv && sums.dtable ? run(s, error) : CH_NO_MEMORY;
     if (status == CH_OK) status = compare(s, &sums, error);
     result_free(&sums);
     return status;
@@ -251,6 +322,7 @@ static ch_status verify(void *state, ch_error *error) {
 
 const struct kind kind_attention = {.name = "attention",
                                     .row = row,
+                                    .plain = plain,
                                     .open = open_case,
                                     .verify = verify,
                                     .run = run,

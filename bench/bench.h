@@ -28,6 +28,8 @@ struct kind {
     const char *name;
     /* Gives the name of case i, behind the kind's own and a slash; false past the last. */
     bool (*row)(size_t i, char name[CASE_NAME]);
+    /* The case, before it, whose time that of case i is told beside; i itself: none. NULL: of no case. */
+    size_t (*plain)(size_t i);
     /* Inputs of case i on so many threads; NULL after an error. */
     void *(*open)(size_t i, int threads, ch_error *error);
     /* Compares a run with the reference; the sentence says what is wrong. */
@@ -46,6 +48,7 @@ struct timing {
     double median, first_quartile, third_quartile, least; /* seconds of a run */
     double rate;                                          /* FLOP/s or bytes/s, the median */
     struct work work;                                     /* of the last run */
+    double of_plain;                                      /* median beside that of the plain case; 0: none was timed */
     int samples, repeats;                                 /* runs of a sample */
 };
 
@@ -97,5 +100,13 @@ enum { SIZES = 3 };
 extern const struct size sizes[SIZES];
 /* Rows of a shard: a fourth of the batch, sequences of mean length. */
 int shard_rows(const struct size *size);
+
+/* ---- what whole models share: models.c ---- */
+
+/* Useful arithmetic of a forward pass over a source of s tokens and t decoder rows. */
+double forward_flop(const ch_model *model, double s, double t);
+ch_status set_number(ch_recipe *recipe, const char *option, int value, ch_error *error);
+/* The lesson's model and loop at a size, or NULL after an error. */
+ch_recipe *recipe_of_size(const struct size *size, int threads, ch_error *error);
 
 #endif

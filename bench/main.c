@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const struct kind *const kinds[] = {&kind_gemm, &kind_attention, &kind_rows, &kind_train, &kind_decode};
-enum { KINDS = sizeof kinds / sizeof *kinds, EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum { KINDS = sizeof kinds / sizeof *kinds, MOST_CASES = 1024, EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct options {
     double seconds;
@@ -98,6 +98,8 @@ struct session {
     struct machine machine;
     FILE *json, *results; /* NULL: none */
     int count, wrong;
+    const struct kind *kind;   /* that is being timed */
+    double median[MOST_CASES]; /* of its cases; 0: not timed, or wrong */
 };
 
 static int write_failed(void) {
@@ -107,6 +109,15 @@ static int write_failed(void) {
 static int results_failed(const struct options *options) {
     fprintf(stderr, "clearhead-bench: cannot write to %s: %s\n", options->results, strerror(errno));
     return EXIT_FAILED;
+}
+
+static void set_beside_plain(struct session *session, const struct kind *kind, size_t i, struct timing *timing) {
+    if (session->kind != kind) memset(session->median, 0, sizeof session->median);
+    session->kind = kind;
+    ch_assert(i < MOST_CASES);
+    session->median[i] = timing->median;
+    size_t plain = kind->plain ? kind->plain(i) : i;
+    if (plain != i && session->median[plain] > 0) timing->of_plain = timing->median / session->median[plain];
 }
 
 /* A case that is wrong does not keep the others from being timed. */
@@ -122,6 +133,7 @@ static int time_case(const struct kind *kind, size_t i, const char *name, void *
     kind->close(state);
     if (status == CH_OK) status = machine_limit(&session->machine, kind, &timing, &limit, &error);
     if (status == CH_OK) {
+        set_beside_plain(session, kind, i, &timing);
         if (!report_case(name, kind, &timing, limit, session->json)) return write_failed();
         bool kept = !session->results || report_case(name, kind, &timing, limit, session->results);
         return kept ? EXIT_DONE : results_failed(session->options);

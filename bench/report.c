@@ -32,9 +32,10 @@ bool report_machine(const struct machine *m, FILE *json) {
     if (json) return machine_json(json, m, &build);
     return printf("clearhead %s, %s %s, compiler %s, on %s (load %.1f)\n"
                   "limits: %.1f GFLOP/s on one thread, %.1f on %d; copying in memory %.1f GB/s\n\n"
-                  "%-44s %11s %8s %15s %8s\n",
+                  "%-44s %11s %8s %15s %8s %8s\n",
                   build.version, build.gemm, build.real, __VERSION__, m->processor, m->load, m->gemm_one / 1e9,
-                  m->gemm_all / 1e9, m->threads, m->copy / 1e9, "case", "median", "spread", "rate", "of limit") >= 0 &&
+                  m->gemm_all / 1e9, m->threads, m->copy / 1e9, "case", "median", "spread", "rate", "of limit",
+                  "of plain") >= 0 &&
            fflush(stdout) == 0;
 }
 
@@ -48,7 +49,8 @@ static bool case_json(FILE *json, const char *name, const struct kind *kind, con
                     js_set(o, "clock", js_new_text(kind->threaded ? "wall" : "processor")) &&
                     js_set(o, "flop", js_new_double(t->work.flop)) &&
                     js_set(o, "bytes", js_new_double(t->work.bytes)) && js_set(o, "rate", js_new_double(t->rate)) &&
-                    js_set(o, "limit", js_new_double(limit)) && js_set(o, "share", js_new_double(t->rate / limit));
+                    js_set(o, "limit", js_new_double(limit)) && js_set(o, "share", js_new_double(t->rate / limit)) &&
+                    (t->of_plain <= 0 || js_set(o, "of_plain", js_new_double(t->of_plain)));
     return put_json(json, o, complete);
 }
 
@@ -63,10 +65,11 @@ static void in_words(double seconds, char *text, size_t size) {
 
 bool report_case(const char *name, const struct kind *kind, const struct timing *t, double limit, FILE *json) {
     if (json) return case_json(json, name, kind, t, limit);
-    char median[32];
+    char median[32], of_plain[32] = "";
     in_words(t->median, median, sizeof median);
-    return printf("%-44s %11s %6.1f %% %8.2f %-7s %6.1f %%\n", name, median,
+    if (t->of_plain > 0) snprintf(of_plain, sizeof of_plain, " %6.2f x", t->of_plain);
+    return printf("%-44s %11s %6.1f %% %8.2f %-7s %6.1f %%%s\n", name, median,
                   100 * (t->third_quartile - t->first_quartile) / t->median, t->rate / 1e9,
-                  t->work.flop > 0 ? "GFLOP/s" : "GB/s", 100 * t->rate / limit) >= 0 &&
+                  t->work.flop > 0 ? "GFLOP/s" : "GB/s", 100 * t->rate / limit, of_plain) >= 0 &&
            fflush(stdout) == 0;
 }

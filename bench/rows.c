@@ -1,47 +1,23 @@
 /*
- * Kernels over rows: layer norm, softmax, cross-entropy, dropout, Adam, transposition, embedding, at the sizes of a
- * shard. They are bound by memory: work is the bytes that must be read and written. The references are plain loops in
- * double; a sum over rows may round once more for each of them.
+ * Kernels over rows: layer norm, softmax, cross-entropy, dropout, Adam, transposition, embedding, and those of
+ * rows_parts.c, at the sizes of a shard. They are bound by memory: work is the bytes that must be read and written. The
+ * references are plain loops in double; a sum over rows may round once more for each of them.
  */
-#include "bench.h"
+#include "rows.h"
 #include "base/memory.h"
-#include "kernels/kernels.h"
 
 #include <float.h>
 #include <string.h>
 
-struct state {
-    const struct kernel *kernel;
-    int rows, channels;
-    int group;    /* rows of the table; 1: none */
-    size_t count; /* rows * channels */
-    real *in, *second, *third, *fourth, *out;
-    real *weight, *bias, *sum_weight, *sum_bias, *mean, *rstd;
-    real *table; /* (group, channels) */
-    uint8_t *keep;
-    int *token;
-    struct batch_buffer batch; /* sequences of ROWS_EACH rows */
-};
-
-struct kernel {
-    const char *name;
-    void (*shape)(const struct size *size, int *rows, int *channels);
-    void (*run)(struct state *s);
-    ch_status (*verify)(struct state *s, ch_error *error);
-    double reals; /* read and written for each element */
-    double bytes; /* and bytes */
-};
-
-enum { ROWS_EACH = 8 };
 static const double layernorm_epsilon = 1e-5;
 
-static double sum_tolerance(const struct state *s) {
+double sum_tolerance(const struct state *s) {
     return usual_tolerance() + s->rows * (sizeof(real) == sizeof(double) ? DBL_EPSILON : (double)FLT_EPSILON);
 }
 
 /* ---- shapes ---- */
 
-static void width_rows(const struct size *size, int *rows, int *channels) {
+void width_rows(const struct size *size, int *rows, int *channels) {
     *rows = shard_rows(size);
     *channels = size->width;
 }
@@ -292,22 +268,27 @@ static ch_status verify_embed_gradient(struct state *s, ch_error *error) {
 /* ---- the table ---- */
 
 static const struct kernel kernels[] = {
-    {"layernorm/forward", width_rows, layernorm, verify_layernorm, 2, 0},
-    {"layernorm/backward", width_rows, norm_gradient, verify_norm_gradient, 3, 0},
-    {"softmax/rows", score_rows, softmax_rows, verify_softmax_rows, 2, 0},
-    {"cross-entropy", vocab_rows, loss, verify_loss, 2, 0},
-    {"dropout/forward", width_rows, drop, verify_drop, 2, 1},
-    {"dropout/backward", width_rows, drop_gradient, verify_drop_gradient, 2, 1},
-    {"adam", parameters, adam, verify_adam, 7, 0},
-    {"transpose", matrix, turn, verify_turn, 2, 0},
-    {"embedding/forward", width_rows, embed, verify_embed, 2, 0},
-    {"embedding/backward", width_rows, embed_gradient, verify_embed_gradient, 3, 0},
+    {"layernorm/forward", width_rows, layernorm, verify_layernorm, 2, 0, NULL},
+    {"layernorm/backward", width_rows, norm_gradient, verify_norm_gradient, 3, 0, NULL},
+    {"softmax/rows", score_rows, softmax_rows, verify_softmax_rows, 2, 0, NULL},
+    {"cross-entropy", vocab_rows, loss, verify_loss, 2, 0, NULL},
+    {"dropout/forward", width_rows, drop, verify_drop, 2, 1, NULL},
+    {"dropout/backward", width_rows, drop_gradient, verify_drop_gradient, 2, 1, NULL},
+    {"adam", parameters, adam, verify_adam, 7, 0, NULL},
+    {"transpose", matrix, turn, verify_turn, 2, 0, NULL},
+    {"embedding/forward", width_rows, embed, verify_embed, 2, 0, NULL},
+    {"embedding/backward", width_rows, embed_gradient, verify_embed_gradient, 3, 0, NULL},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
+static const struct kernel *kernel_at(size_t i) {
+    return i < KERNELS ? &kernels[i] : rows_part(i - KERNELS);
+}
+
 static bool row(size_t i, char name[CASE_NAME]) {
-    if (i >= KERNELS * SIZES) return false;
-    snprintf(name, CASE_NAME, "%s/%s", kernels[i / SIZES].name, sizes[i % SIZES].name);
+    const struct kernel *kernel = kernel_at(i / SIZES);
+    if (!kernel) return false;
+    snprintf(name, CASE_NAME, "%s/%s", kernel->name, sizes[i % SIZES].name);
     return true;
 }
 
@@ -355,11 +336,12 @@ static void *open_case(size_t i, int threads, ch_error *error) {
     struct state *s = mem_new(1, sizeof *s);
     (void)threads;
     if (!s) return fail_memory(error, "the inputs"), NULL;
-    s->kernel = &kernels[i / SIZES];
+    s->kernel = kernel_at(i / SIZES);
+    s->heads = size->heads;
     s->kernel->shape(size, &s->rows, &s->channels);
     s->count = (size_t)s->rows * (size_t)s->channels;
     bool embeds = s->kernel->run == embed || s->kernel->run == embed_gradient;
-    s->group = embeds ? size->symbols + 3 : 1;
+    s->group = embeds ? size->symbols + 3 : ROWS_EACH;
     if (!allocate(s, error)) return close_case(s), NULL;
     fill(s);
     return s;

@@ -92,6 +92,24 @@ static void names(void **state) {
     }
 }
 
+/* What scores do besides being causal is told beside the causal case of the same core, shape and direction. */
+static void plain_cases(void **state) {
+    (void)state;
+    char name[CASE_NAME], other[CASE_NAME], expected[CASE_NAME];
+    size_t beside = 0;
+    for (size_t i = 0; kind_attention.row(i, name); i++) {
+        size_t plain = kind_attention.plain(i);
+        assert_true(plain <= i);
+        if (plain == i) continue;
+        beside++;
+        char *manner = strchr(strchr(name, '/') + 1, '/') + 1; /* core/shape/manner/direction */
+        snprintf(expected, sizeof expected, "%.*scausal%s", (int)(manner - name), name, strchr(manner, '/'));
+        assert_true(kind_attention.row(plain, other));
+        assert_string_equal(other, expected);
+    }
+    assert_true(beside > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_is_not_timed),
@@ -99,6 +117,7 @@ int main(void) {
         cmocka_unit_test(figures_are_in_order),
         cmocka_unit_test(agreement),
         cmocka_unit_test(names),
+        cmocka_unit_test(plain_cases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,14 @@
-"""The work of clearhead-bench's whole-model cases in PyTorch: the lesson's model and loop, and its greedy decoding.
+"""The work of clearhead-bench's whole-model cases in PyTorch: the lesson's model and loop, its greedy decoding, and
+training on a text.
 
     python3 tools/bench_torch.py CASE [--model lesson.safetensors]
+    python3 tools/bench_torch.py CASE --recipe FILE --text FILE [--losses N]
 
-CASE is train/lesson, train/small, train/base, decode/lesson-500, decode/lesson-1 or decode/small-50. Reads lines
-"THREADS SECONDS" from standard input and answers each with a line of JSON: the seconds of every run, at least one,
+CASE is train/lesson, train/small, train/base, decode/lesson-500, decode/lesson-1 or decode/small-50; with a recipe the
+name behind train/ is free. Reads lines "THREADS SECONDS" from standard input and answers each with a line of JSON: the seconds of every run, at least one,
 that were taken with so many threads, and the useful arithmetic of each (see bench/models.c: real tokens only). The
-first line that it writes names the build. tools/bench_peers.py speaks to it.
+first line that it writes names the build. With --losses it takes N steps instead, and writes one line of JSON: their
+losses and gradient norms. tools/bench_peers.py speaks to it.
 """
 import argparse
 import json
@@ -15,6 +18,7 @@ import time
 
 from pytorch import torch
 
+import gpt
 import lesson
 import safetensors_io
 
@@ -49,7 +53,7 @@ def forward_flop(size, s, t):
     return layers * (encoder + decoder) + 2 * t * d * (symbols + 3)
 
 
-def training(size, _):
+def training(size, _arguments):
     """A function that takes a step and returns its arithmetic."""
     batch_flop = 0
 
@@ -74,12 +78,42 @@ def generated(row):
     return tokens.index(lesson.EOS) + 1 if lesson.EOS in tokens else len(tokens)
 
 
-def decoding(name, path):
+def text_steps(arguments, **settings):
+    """(recipe, vocabulary, steps of training on the text). settings: of the loop."""
+    with open(arguments.recipe, encoding="utf-8") as file:
+        recipe = {"steps": 3000, **json.load(file)}
+    unknown = gpt.check(recipe)
+    if unknown:
+        raise safetensors_io.Fault(f"{arguments.recipe}: {unknown}")
+    tokens, vocab = gpt.read(arguments.text)
+    torch.manual_seed(0)
+    return recipe, vocab, gpt.train(gpt.Model(recipe, vocab), tokens, recipe, **settings)
+
+
+def text_training(_, arguments):
+    """A function that takes a step and returns its arithmetic."""
+    recipe, vocab, steps = text_steps(arguments)
+    flop = 3 * recipe["batch-size"] * gpt.forward_flop(recipe, vocab)
+
+    def run():
+        next(steps)
+        return flop
+
+    return run
+
+
+def show_losses(arguments):
+    steps = text_steps(arguments, clip=gpt.clip_and_measure)[2]
+    taken = [next(steps) for _ in range(arguments.losses)]
+    print(json.dumps({"loss": [loss.item() for loss, _ in taken], "grad_norm": [norm.item() for _, norm in taken]}))
+
+
+def decoding(name, arguments):
     """A function that decodes everything and returns the arithmetic of the answers."""
     size, count, batch, longest = DECODING[name]
     model = new_model(size)
-    if path:
-        model.load_state_dict(safetensors_io.load(path)[0], strict=False)
+    if arguments.model:
+        model.load_state_dict(safetensors_io.load(arguments.model)[0], strict=False)
     drawn = sources(size, count)
     batches = [lesson.pad_batch(drawn[i:i + batch])[0] for i in range(0, count, batch)]
 
@@ -106,19 +140,27 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("case")
     parser.add_argument("--model", help="a safetensors file with the model that decodes; its own otherwise")
+    parser.add_argument("--recipe", help="what is trained on the text")
+    parser.add_argument("--text", help="what a model by that recipe learns from")
+    parser.add_argument("--losses", type=safetensors_io.whole_number, help="take so many steps, and tell their losses")
     arguments = parser.parse_args()
+    if bool(arguments.recipe) != bool(arguments.text) or (arguments.losses and not arguments.recipe):
+        parser.error("expected --recipe and --text together, and --losses with them")
+    if arguments.losses:
+        return show_losses(arguments)
     kind, _, name = arguments.case.partition("/")
-    kinds = {"train": (training, SIZES), "decode": (decoding, DECODING)}
+    kinds = {"train": (text_training, [name]) if arguments.recipe else (training, SIZES), "decode": (decoding, DECODING)}
     if kind not in kinds or name not in kinds[kind][1]:
         parser.error(f"expected train or decode, a slash and a size, found '{arguments.case}'")
     words = torch.__config__.show().replace(",", " ").split()
     blas = next((word for word in words if word.startswith("BLAS_INFO=")), "=unknown")
     print(json.dumps({"peer": f"PyTorch {torch.__version__}", "blas": blas.partition("=")[2],
                       "OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", "")}), flush=True)
-    run = kinds[kind][0](name, arguments.model)
+    run = kinds[kind][0](name, arguments)
     for line in sys.stdin:
         threads, seconds = line.split()
         print(json.dumps(sample(run, int(threads), float(seconds))), flush=True)
+    return None
 
 
 safetensors_io.run(main)
