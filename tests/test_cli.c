@@ -19,7 +19,7 @@ static const struct wrong wrongs[] = {
     {"", {"usage: clearhead COMMAND"}},
     {"trian",
      {"unknown command 'trian'", "did you mean 'train'",
-      "train, decode, generate, eval, look, check, dump, compare, plot, summary, data, list, help"}},
+      "train, decode, generate, predict, eval, look, check, dump, compare, plot, summary, data, list, help"}},
     {"--jsn", {"unknown command '--jsn'"}},
     {"\"$(printf 'a\\033[2J')\"", {"unknown command 'a?[2J'"}}, /* it does not steer the terminal */
     {"help trian", {"unknown command 'trian'", "'train'"}},
@@ -107,7 +107,7 @@ static void test_failures(void **state) {
 
 static void test_help(void **state) {
     (void)state;
-    static const char *const command[] = {"train", "decode",  "generate", "eval", "look", "check",
+    static const char *const command[] = {"train", "decode",  "generate", "predict", "eval", "look", "check",
                                           "dump",  "compare", "summary",  "data", "list", "help"};
     assert_int_equal(run("\"$C\" --help"), 0);
     for (size_t i = 0; i < sizeof command / sizeof *command; i++) {
@@ -160,7 +160,7 @@ static void test_help_has_every_option(void **state) {
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) holds(last.out, named[i]);
     assert_int_equal(run("\"$C\" help --json"), 0);
     json_t *help = parse_output();
-    assert_int_equal(json_array_size(json_object_get(help, "commands")), 13);
+    assert_int_equal(json_array_size(json_object_get(help, "commands")), 14);
     json_decref(help);
 }
 
