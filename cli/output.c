@@ -68,7 +68,10 @@ bool out_text(const ch_vocab *vocab, const int *tokens, size_t count) {
         report_memory();
         return false;
     }
-    for (size_t i = 0; i < count; i++, at += length) memcpy(at, shown(vocab, tokens[i], &length), length);
+    for (size_t i = 0; i < count; i++, at += length) {
+        const char *text = shown(vocab, tokens[i], &length);
+        memcpy(at, text, length);
+    }
     *at = '\0';
     if (isatty(STDOUT_FILENO)) words_clean(line); /* it must not be steered by bytes that are no text */
     bool written = out_bytes(line, (size_t)(at - line));

@@ -67,7 +67,7 @@ static void fill_maps(struct attention_figure *f, const ch_attention *a, struct 
                                      .col_label = f->column,
                                      .title = f->map_title[i],
                                      .row_word = cross ? NULL : query,
-                                     .col_word = cross ? NULL : key};
+                                     .col_word = cross ? NULL : "key:"};
     }
     f->grid = (struct heatmap_grid){.count = selection.count,
                                     .map = f->map,
