@@ -77,7 +77,10 @@ static void put_heading(const struct job *job, const ch_model_info *info) {
     int threads = threads_of(job, &build);
     out("clearhead %s, %s, %s (D %d, H %d, F %d, L %d, V %d, dropout %g, %s parameters), seed %s, %s, %s attention, "
         "%s %s, %d thread%s\n",
-        build.version, job->task_known ? option(job, "task") : "task unknown",
+        build.version,
+        *option(job, "text") ? "text"
+        : job->task_known    ? option(job, "task")
+                             : "task unknown",
         job->model ? words_shown(job->path).text : "fresh weights", info->d_model, info->heads, info->d_ff,
         info->layers, info->vocab_size, info->dropout, parameters, option(job, "seed"), option(job, "rng"),
         option(job, "attention"), build.gemm, build.real, threads, words_plural((uint64_t)threads));
@@ -288,6 +291,9 @@ const struct command command_check = {
              "  masking         no logit moves when a later token changes: nothing of the future leaks\n"
              "  overfit         eight sequences are learned by heart in 400 steps, without dropout\n"
              "  generalisation  500 fresh sequences are answered, and cross-attention shows the task's alignment\n"
+             "With --text FILE examples are windows or lines of it, and generalisation is a loss on what is held out "
+             "that is\n"
+             "below that of the tokens' frequencies.\n"
              "Without --model, generalisation trains one first, by the options. A model that does not say what it was\n"
              "trained on needs --task for data, initial-loss and generalisation. Exit code 1: a stage failed.\n",
     .example = "clearhead check\nclearhead check masking overfit --layers 4 --d-model 128\n"

@@ -1,4 +1,4 @@
-/* data: examples of a task, as a person reads them and as tensors hold them. */
+/* data: examples of a task or of a text, as a person reads them and as tensors hold them. */
 #include "command.h"
 #include "options.h"
 #include "output.h"
@@ -47,6 +47,23 @@ static int text_width(const ch_vocab *vocab, ch_sequence sequence) {
     for (size_t i = 0; i < sequence.length; i++)
         width += (int)strlen(ch_vocab_text(vocab, sequence.tokens[i])) + (i > 0);
     return width;
+}
+
+/* Of a text: what is read and predicted, or what is read and what it hides. */
+static void put_texts(const ch_examples *examples) {
+    const ch_vocab *vocab = ch_examples_vocab(examples);
+    for (size_t i = 0; i < ch_examples_count(examples); i++) {
+        ch_sequence from = ch_examples_source(examples, i), to = ch_examples_target(examples, i);
+        out(from.length ? "reads " : "text ");
+        if (from.length)
+            out_text(vocab, from.tokens, from.length);
+        else
+            out_text(vocab, to.tokens, to.length);
+        if (from.length) out("   hidden");
+        for (size_t t = 0; t < to.length && from.length; t++)
+            if (to.tokens[t] >= 0) out(" %s", ch_vocab_text(vocab, to.tokens[t]));
+        out("\n");
+    }
 }
 
 static void put_pairs(const ch_examples *examples) {
@@ -124,7 +141,18 @@ static void put_classes(const ch_examples *examples) {
     out("\n");
 }
 
+/* Hidden tokens have no input beside the source, and their target is the label, -1 where nothing is asked. */
+static bool put_text_tensors(const ch_examples *examples) {
+    bool hidden = ch_examples_source(examples, 0).length > 0;
+    put_texts(examples);
+    if (hidden) put_tensors(examples, &source, NULL);
+    put_tensors(examples, &target, NULL);
+    if (!hidden) put_tensors(examples, &input, &label);
+    return out_flush();
+}
+
 static bool put_text(const ch_examples *examples) {
+    if (ch_vocab_is_text(ch_examples_vocab(examples))) return put_text_tensors(examples);
     put_pairs(examples);
     put_tensors(examples, &source, NULL);
     if (ch_examples_class(examples, 0)) {
@@ -165,7 +193,17 @@ static bool put_json_classes(const ch_examples *examples) {
            out_flush();
 }
 
+static bool put_json_text(const ch_examples *examples) {
+    bool hidden = ch_examples_source(examples, 0).length > 0;
+    json_t *object = json_pack("{s:i, s:o}", "pad", ch_vocab_pad(ch_examples_vocab(examples)), "target",
+                               tensor_array(examples, &target));
+    json_object_set_new(object, hidden ? "source" : "decoder_input", tensor_array(examples, hidden ? &source : &input));
+    if (!hidden) json_object_set_new(object, "label", tensor_array(examples, &label));
+    return out_json(object) && out_flush();
+}
+
 static bool put_json(const ch_examples *examples) {
+    if (ch_vocab_is_text(ch_examples_vocab(examples))) return put_json_text(examples);
     if (ch_examples_class(examples, 0)) return put_json_classes(examples);
     json_t *pairs = json_array();
     for (size_t i = 0; i < ch_examples_count(examples); i++) {
@@ -187,7 +225,11 @@ static int show(const struct arguments *arguments, ch_recipe *recipe) {
     ch_error error;
     int count;
     if (!arguments_number(arguments, "show", 1, 10000, &count)) return EXIT_USAGE;
-    if (ch_recipe_set(recipe, "task", arguments->positional, &error) ||
+    bool text = arguments_has(arguments, "text");
+    if (text == (arguments->positional != NULL))
+        return text ? complain(EXIT_USAGE, "TASK and --text exclude each other: examples come from one of them")
+                    : complain(EXIT_USAGE, "TASK is missing: clearhead data TASK, or data --text FILE");
+    if ((!text && ch_recipe_set(recipe, "task", arguments->positional, &error)) ||
         ch_examples_new(recipe, (size_t)count, &examples, &error))
         return report(NULL, &error);
     bool written = arguments_has(arguments, "json") ? put_json(examples) : put_text(examples);
@@ -208,16 +250,20 @@ static const ch_option options[] = {
     {"show", "N", "5", "how many examples", NULL},
     {0},
 };
-static const char *const recipe[] = {"symbols", "min-len", "max-len", "max-positions", "seed", "rng", NULL};
+static const char *const recipe[] = {"text",    "tokens",  "framing",       "held-out", "arch", "symbols",
+                                     "min-len", "max-len", "max-positions", "seed",     "rng",  NULL};
 
 const struct command command_data = {
     .name = "data",
-    .usage = "TASK --show N [options]",
-    .help = "show examples of a task, as text and as padded tensors",
-    .about = "They are the first examples that training with the same options draws.\n",
-    .example = "clearhead data reverse --show 5",
+    .usage = "TASK|--text FILE [options]",
+    .help = "show examples of a task or a text, as text and as padded tensors",
+    .about =
+        "They are the first examples that training with the same options draws. Of a text they are windows as long as\n"
+        "--max-positions, or lines; with --arch encoder-only some of their tokens are hidden, and -1 stands where\n"
+        "nothing is asked.\n",
+    .example = "clearhead data reverse --show 5\n"
+               "clearhead data --text shakespeare.txt --tokens characters --max-positions 16",
     .positional = "TASK",
-    .positional_needed = true,
     .options = options,
     .recipe = recipe,
     .run = run,

@@ -170,8 +170,13 @@ static int target_of(const struct arguments *arguments, const ch_model *model, c
                      size_t *count) {
     ch_model_info info = ch_model_get_info(model);
     if (info.classes) return class_target(arguments, info.classes, tokens, count);
-    if (!arguments_has(arguments, "target")) return decode(model, source, tokens, count);
-    size_t most = (size_t)info.longest - 1; /* the decoder reads <sos> besides */
+    if (!arguments_has(arguments, "target")) {
+        if (ch_vocab_mask(ch_model_vocab(model)) >= 0)
+            return complain(EXIT_USAGE, "--target is missing: the tokens of the source without <mask>");
+        return ch_vocab_is_text(ch_model_vocab(model)) ? EXIT_DONE : decode(model, source, tokens, count);
+    }
+    bool hidden = ch_vocab_mask(ch_model_vocab(model)) >= 0;
+    size_t most = (size_t)info.longest - !hidden; /* a decoder reads <sos> besides */
     return arguments_tokens(arguments, "target", ch_model_vocab(model), 0, most, tokens, count);
 }
 
@@ -203,10 +208,11 @@ static int run(const struct arguments *arguments) {
 }
 
 static const ch_option options[] = {
-    {"source", "TOKENS", NULL, "what the model reads", NULL},
+    {"source", "TOKENS", NULL, "what the model reads: tokens of a task, or a text", NULL},
     {"target", "TOKENS", NULL,
-     "what the decoder reads and must predict; without it, the model's own greedy answer. Of a classifier the class, "
-     "a number from 0",
+     "what the decoder reads and must predict; without it, the model's own greedy answer, or the next tokens of a "
+     "text. "
+     "Of a classifier the class, a number from 0; of hidden tokens the source without <mask>",
      NULL},
     {"out", "FILE", NULL, "write all of them: t.safetensors", NULL},
     {"show", "NAME", NULL, "print one of them as numbers", NULL},

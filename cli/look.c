@@ -1,4 +1,4 @@
-/* look: decode one source and show what cross-attention did. */
+/* look: read one source, answer it or go on with it, and show where attention looked. */
 #include "command.h"
 #include "figure.h"
 #include "model.h"
@@ -7,6 +7,7 @@
 #include "terminal.h"
 #include "words.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct view {
@@ -31,14 +32,25 @@ static double clearness(const ch_alignment *a) {
     return a->diagonal > a->anti_diagonal ? a->diagonal : a->anti_diagonal;
 }
 
-/* The head that puts the most on one of the diagonals. */
+/* Whether there is an answer that could be aligned with its source. */
+static bool is_aligned(const ch_alignment *a) {
+    return !isnan(a->diagonal);
+}
+
+/* What the heads are ranked by: mass on a diagonal, or how far from looking everywhere alike. */
+static double rank(const ch_alignment *a) {
+    if (is_aligned(a)) return clearness(a);
+    return a->uniform_entropy > 0 ? 1 - a->entropy / a->uniform_entropy : 0;
+}
+
+/* The head that puts the most on one of the diagonals; without an alignment, the one that looks at the fewest keys. */
 static int clearest_head(const struct view *view) {
     int best = first_head(view);
-    double most = -1.0;
+    double most = -INFINITY;
     for (int head = first_head(view); head <= last_head(view); head++) {
         ch_alignment a = ch_attention_alignment(view->attention, view->layer, head);
-        if (!(clearness(&a) > most)) continue;
-        most = clearness(&a);
+        if (!(rank(&a) > most)) continue;
+        most = rank(&a);
         best = head;
     }
     return best;
@@ -46,6 +58,9 @@ static int clearest_head(const struct view *view) {
 
 static bool put_head(const struct view *view, int head) {
     ch_alignment a = ch_attention_alignment(view->attention, view->layer, head);
+    if (!is_aligned(&a))
+        return out("layer %d, head %d: %s (entropy %.2f of %.2f uniform)\n", view->layer, head, a.verdict, a.entropy,
+                   a.uniform_entropy);
     return out("layer %d, head %d: %s (anti-diagonal %.2f, diagonal %.2f, entropy %.2f of %.2f uniform)\n", view->layer,
                head, a.verdict, words_plain(a.anti_diagonal), words_plain(a.diagonal), a.entropy, a.uniform_entropy);
 }
@@ -53,6 +68,9 @@ static bool put_head(const struct view *view, int head) {
 static bool put_clearest(const struct view *view) {
     int layer = view->layer, head = clearest_head(view);
     ch_alignment a = ch_attention_alignment(view->attention, layer, head);
+    if (!is_aligned(&a))
+        return out("sharpest: %s: layer %d, head %d, entropy %.2f against %.2f for uniform\n", a.verdict, layer, head,
+                   a.entropy, a.uniform_entropy);
     bool copying = a.diagonal > a.anti_diagonal;
     return out("alignment: %s: layer %d, head %d puts %.2f of its mass on the %s (%s %.2f), entropy %.2f against %.2f "
                "for uniform\n",
@@ -78,6 +96,7 @@ static ch_sequence prediction(const struct view *view) {
 }
 
 static bool put_tokens(const struct view *view, const char *word, ch_sequence sequence) {
+    if (sequence.length == 0) return true;
     return out("%-12s", word) && out_tokens(view->vocab, sequence.tokens, sequence.length) && out("\n");
 }
 
@@ -104,7 +123,7 @@ static json_t *alignment_object(const struct view *view, int head) {
 }
 
 static json_t *map_object(const struct view *view, int head) {
-    size_t rows = ch_attention_generated(view->attention).length, cols = ch_attention_source(view->attention).length;
+    size_t rows = ch_attention_rows(view->attention).length, cols = ch_attention_columns(view->attention).length;
     const float *weight = ch_attention_map(view->attention, view->layer, head);
     json_t *map = json_array();
     for (size_t r = 0; r < rows; r++) {
@@ -118,12 +137,16 @@ static json_t *map_object(const struct view *view, int head) {
 
 static int put_json(const struct view *view) {
     ch_sequence source = ch_attention_source(view->attention), generated = ch_attention_generated(view->attention);
+    ch_sequence rows = ch_attention_rows(view->attention), columns = ch_attention_columns(view->attention);
     json_t *maps = json_array();
     for (int head = first_head(view); head <= last_head(view); head++)
         json_array_append_new(maps, map_object(view, head));
-    json_t *object = json_pack("{s:o, s:o, s:o, s:o}", "source", json_tokens(source.tokens, source.length), "generated",
-                               json_tokens(generated.tokens, generated.length), "maps", maps, "alignment",
-                               alignment_object(view, clearest_head(view)));
+    json_t *object = json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "kind",
+        ch_attention_is_cross(view->attention) ? "cross-attention" : "self-attention", "source",
+        json_tokens(source.tokens, source.length), "generated", json_tokens(generated.tokens, generated.length), "rows",
+        json_tokens(rows.tokens, rows.length), "columns", json_tokens(columns.tokens, columns.length), "maps", maps,
+        "alignment", alignment_object(view, clearest_head(view)));
     return out_json(object) && out_flush() ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -161,6 +184,8 @@ static int show(const struct arguments *arguments, struct view *view) {
 
 static void warn_if_cut_off(const struct view *view) {
     ch_sequence generated = ch_attention_generated(view->attention);
+    ch_alignment alignment = ch_attention_alignment(view->attention, 0, 0);
+    if (!is_aligned(&alignment)) return; /* nothing was to be answered */
     if (generated.tokens[generated.length - 1] != ch_vocab_eos(view->vocab))
         say("clearhead: warning: the answer was cut off at %zu token%s, before its end (see --max-new)",
             generated.length, words_plural(generated.length));
@@ -187,7 +212,7 @@ static int run(const struct arguments *arguments) {
     struct view view = {0};
     int max_new;
     if (!arguments_value(arguments, "source"))
-        return complain(EXIT_USAGE, "--source is missing: the tokens to decode, as --source \"7 2 9 0 4 6\"");
+        return complain(EXIT_USAGE, "--source is missing: what the model reads, as --source \"7 2 9 0 4 6\"");
     int code = figure_options(arguments, &view.colours);
     if (code) return code;
     if (!arguments_number(arguments, "max-new", 0, 1000000, &max_new)) return EXIT_USAGE;
@@ -199,13 +224,14 @@ static int run(const struct arguments *arguments) {
 }
 
 static const ch_option options[] = {
-    {"source", "TOKENS", NULL, "what to decode", NULL},
+    {"source", "TOKENS", NULL, "what the model reads; of a text, the text", NULL},
     {"layer", "N", "the last", "which layer, from 0", NULL},
     {"head", "N", "all", "which head, from 0", NULL},
     {"numbers", NULL, NULL, "show the weights as numbers", NULL},
     FIGURE_OUT("draw a picture as well"),
     FIGURE_WIDTH,
-    {"max-new", "N", "0", "most tokens to generate; 0: as many as the positions allow", NULL},
+    {"max-new", "N", "0", "most tokens to generate; 0: of an answer as many as the positions allow, of a text none",
+     NULL},
     {"heads", "N", "0", "heads, for a file that does not say; 0: as the file says", NULL},
     FIGURE_COLOUR,
     {0},
@@ -214,13 +240,20 @@ static const ch_option options[] = {
 const struct command command_look = {
     .name = "look",
     .usage = "MODEL --source TOKENS [options]",
-    .help = "decode one source and show where cross-attention looked",
-    .about = MODEL_ABOUT "A row of the map is a generated token, a column a source position. The last line says what\n"
-                         "the alignment is: reversing (anti-diagonal), copying (diagonal), not used, or mixed.\n"
-                         "There is no --attention: the maps are computed again from what the pass kept, and are the\n"
-                         "same to rounding whichever core computed it. `clearhead dump` shows either core's numbers.\n",
+    .help = "read one source, answer it, and show where attention looked",
+    .about = MODEL_ABOUT
+    "A model with an encoder and a decoder answers the source, and what is shown is cross-attention: a\n"
+    "row of the map is a generated token, a column a source position. With one stack it is\n"
+    "self-attention: a decoder alone answers, or goes on with a text by --max-new tokens; an encoder\n"
+    "alone only reads, and <mask> may hide a token of a text from it. A row is then a query, a\n"
+    "column a key, and what the model hides weighs 0. The last line says what the alignment of the\n"
+    "answer with the source is: reversing (anti-diagonal), copying (diagonal), not used, or mixed;\n"
+    "where nothing answers, how the sharpest head looks: focused, mixed, or diffuse.\n"
+    "There is no --attention: the maps are computed again from what the pass kept, and are the\n"
+    "same to rounding whichever core computed it. `clearhead dump` shows either core's numbers.\n",
     .example = "clearhead look runs/reverse --source \"7 2 9 0 4 6\"\n"
-               "clearhead look runs/reverse --source \"7 2 9 0 4 6\" --layer 1 --head 0 --numbers --out map.png",
+               "clearhead look runs/reverse --source \"7 2 9 0 4 6\" --layer 1 --head 0 --numbers --out map.png\n"
+               "clearhead look runs/lm --source \"To be, or\" --max-new 8 --layer 0",
     .positional = "MODEL",
     .positional_needed = true,
     .options = options,

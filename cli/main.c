@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &command_train,   &command_decode, &command_generate, &command_eval, &command_look, &command_check, &command_dump,
-    &command_compare, &command_plot,   &command_summary,  &command_data, &command_list, &command_help,
+    &command_train, &command_decode,  &command_generate, &command_predict, &command_eval, &command_look, &command_check,
+    &command_dump,  &command_compare, &command_plot,     &command_summary, &command_data, &command_list, &command_help,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -20,7 +20,7 @@ static bool is_part(const ch_option *row) {
     static const char *const others[] = {"heads", "dropout", "attention"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(row->name, others[i]) == 0) return false;
-    return strcmp(row->group, "model") == 0 || strcmp(row->name, "symbols") == 0;
+    return strcmp(row->group, "model") == 0 || strcmp(row->name, "symbols") == 0 || strcmp(row->name, "tokens") == 0;
 }
 
 int model_refuse_parts(const struct arguments *arguments, const char *path) {
@@ -59,8 +59,10 @@ int model_recipe(const struct arguments *arguments, const char *path, const ch_m
 int model_task(const struct arguments *arguments, const char *path, const ch_model *model, ch_recipe *recipe) {
     const char *task = ch_model_get_info(model).task;
     ch_error error;
-    if (arguments_has(arguments, "task")) return 0;
-    if (arguments_has(arguments, "text") || strcmp(task, "text") == 0) return 0;
+    bool text = strcmp(task, "text") == 0;
+    if (text && arguments_has(arguments, "task"))
+        return complain(EXIT_USAGE, "--task and MODEL exclude each other: %s learned from a text (see --text)", path);
+    if (text || arguments_has(arguments, "text") || arguments_has(arguments, "task")) return 0;
     if (!*task) return complain(EXIT_USAGE, "%s does not say what it was trained on: give --task", path);
     return ch_recipe_set(recipe, "task", task, &error) ? report(path, &error) : 0;
 }

@@ -199,17 +199,22 @@ size_t most_tokens(size_t bytes) {
     return bytes / 2 + 1;
 }
 
+int arguments_encode(const ch_vocab *vocab, const char *text, int **tokens, size_t *count, ch_error *error) {
+    size_t length = strlen(text);
+    *tokens = NULL;
+    if (ch_vocab_encode_masked(vocab, text, length, NULL, 0, count, error)) return EXIT_USAGE;
+    *tokens = calloc(*count + 1, sizeof **tokens);
+    if (!*tokens) return report_memory();
+    return ch_vocab_encode_masked(vocab, text, length, *tokens, *count, count, error) ? EXIT_USAGE : EXIT_DONE;
+}
+
 int arguments_tokens(const struct arguments *arguments, const char *name, const ch_vocab *vocab, size_t least,
                      size_t most, int **tokens, size_t *count) {
     const char *text = arguments_value(arguments, name);
-    size_t room = most_tokens(strlen(text));
     ch_error error;
-    *tokens = calloc(room, sizeof **tokens);
-    if (!*tokens) return report_memory();
-    if (ch_vocab_parse(vocab, text, *tokens, room, count, &error))
-        return complain(EXIT_USAGE, "--%s: %s", name, error.message);
-    if (*count == 0 && least > 0)
-        return complain(EXIT_USAGE, "--%s is empty; expected tokens separated by spaces", name);
+    int code = arguments_encode(vocab, text, tokens, count, &error);
+    if (code) return code == EXIT_USAGE ? complain(code, "--%s: %s", name, error.message) : code;
+    if (*count == 0 && least > 0) return complain(EXIT_USAGE, "--%s is empty; expected at least one token", name);
     if (*count < least || *count > most)
         return complain(EXIT_USAGE, "--%s: expected %zu to %zu tokens, found %zu", name, least, most, *count);
     return 0;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- standard output -------------------------------------------------------------------------- */
 
@@ -46,6 +47,36 @@ bool out_tokens(const ch_vocab *vocab, const int *tokens, size_t count) {
     bool whole = true;
     for (size_t i = 0; i < count && whole; i++) whole = out("%s%s", i ? " " : "", ch_vocab_text(vocab, tokens[i]));
     return whole;
+}
+
+/* What a token adds to a line. */
+static const char *shown(const ch_vocab *vocab, int token, size_t *length) {
+    const char *bytes = ch_vocab_bytes(vocab, token, length), *text = ch_vocab_text(vocab, token);
+    bool control = *length == 1 && ((unsigned char)bytes[0] < ' ' || bytes[0] == 0x7f);
+    if (*length == 0 || control) {
+        *length = strlen(text);
+        return text;
+    }
+    return bytes;
+}
+
+bool out_text(const ch_vocab *vocab, const int *tokens, size_t count) {
+    size_t length = 0, capacity = 1;
+    for (size_t i = 0; i < count; i++, capacity += length) shown(vocab, tokens[i], &length);
+    char *line = malloc(capacity), *at = line;
+    if (!line) {
+        report_memory();
+        return false;
+    }
+    for (size_t i = 0; i < count; i++, at += length) {
+        const char *text = shown(vocab, tokens[i], &length);
+        memcpy(at, text, length);
+    }
+    *at = '\0';
+    if (isatty(STDOUT_FILENO)) words_clean(line); /* it must not be steered by bytes that are no text */
+    bool written = out_bytes(line, (size_t)(at - line));
+    free(line);
+    return written;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------- */

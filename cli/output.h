@@ -20,6 +20,10 @@ bool out_bytes(const char *bytes, size_t length);
 /* Tokens as text, separated by spaces. */
 bool out_tokens(const ch_vocab *vocab, const int *tokens, size_t count);
 
+/* Tokens of a text as the text: control characters as escapes, so that it stays on one line, and special tokens by
+ * their names. */
+bool out_text(const ch_vocab *vocab, const int *tokens, size_t count);
+
 /* One object on one line, with "schema" added; takes it over. NULL (memory ran out) is said and gives false. */
 bool out_json(json_t *object);
 json_t *json_number(double value);    /* null if it is not finite: JSON has no other word for it */

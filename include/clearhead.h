@@ -84,6 +84,8 @@ typedef struct ch_vocab ch_vocab; /**< always borrowed, from a model or from exa
 
 /** How many tokens there are, the special ones included: V. */
 CH_API int ch_vocab_size(const ch_vocab *vocab);
+/** Whether tokens stand for the bytes or characters of a text; else they are the numbers of a task. */
+CH_API bool ch_vocab_is_text(const ch_vocab *vocab);
 /** A token as a person reads it ("7", "<eos>", "a", "\n"); what cannot be seen is written as an escape. */
 CH_API const char *ch_vocab_text(const ch_vocab *vocab, int token);
 /** What a token stands for in a text, *length bytes without a zero behind them; a special token stands for none. */
@@ -105,6 +107,10 @@ CH_API ch_status ch_vocab_encode(const ch_vocab *vocab, const char *text, size_t
 /** The same of a text that ends with a zero. */
 CH_API ch_status ch_vocab_parse(const ch_vocab *vocab, const char *text, int *tokens, size_t capacity, size_t *count,
                                 ch_error *error);
+
+/** The same of a text in which tokens may be hidden: where the vocabulary has a mask, "<mask>" stands for it. */
+CH_API ch_status ch_vocab_encode_masked(const ch_vocab *vocab, const char *text, size_t length, int *tokens,
+                                        size_t capacity, size_t *count, ch_error *error);
 
 /* ---- recipes: every option has one name, one place and one check ------------------------------ */
 
@@ -438,6 +444,37 @@ CH_API ch_status ch_generator_next(ch_generator *generator, ch_generated *genera
 /** Frees a generator; NULL is fine. */
 CH_API void ch_generator_free(ch_generator *generator);
 
+/* ---- prediction: what an encoder alone says ---------------------------------------------------- */
+
+/** What a model without a decoder says of a source. */
+typedef struct ch_prediction ch_prediction;
+
+/** A class, or a token for a hidden one. */
+typedef struct ch_guess {
+    int number;         /**< of the class, or the token, from 0 */
+    const char *text;   /**< the class in words ("balanced"), NULL if nobody knows them; or ch_vocab_text. It lives with
+                           the model */
+    double probability; /**< 0 to 1. Those of all classes sum to 1; of tokens the special ones, which are no guess, have a
+                           share, too */
+} ch_guess;
+
+/** The class of a source in words, NULL if nobody knows them; class from 0 to below the model's `classes`. Lives for
+ * ever. */
+CH_API const char *ch_model_class(const ch_model *model, int class_number);
+/** Reads the source: a classifier tells its class, a model that finds hidden tokens the token for each ch_vocab_mask in
+ * it. CH_FAILED for a model with a decoder, and for a source that is empty, too long, or without anything to find. */
+CH_API ch_status ch_predict(const ch_model *model, ch_sequence source, ch_prediction **prediction, ch_error *error);
+/** Frees it; NULL is fine. */
+CH_API void ch_prediction_free(ch_prediction *prediction);
+/** How many places there are: 1 of a classifier, else the hidden tokens. */
+CH_API size_t ch_prediction_places(const ch_prediction *prediction);
+/** Where place i, from 0, is in the source; 0 of a classifier. */
+CH_API size_t ch_prediction_place(const ch_prediction *prediction, size_t i);
+/** How many guesses there are of each place: all classes, or all tokens but the special ones. */
+CH_API size_t ch_prediction_guesses(const ch_prediction *prediction);
+/** Guess `rank` of place i, from 0, the likeliest; of two that are equally likely the one with the lower number. */
+CH_API ch_guess ch_prediction_guess(const ch_prediction *prediction, size_t i, size_t rank);
+
 /* ---- evaluation ------------------------------------------------------------------------------- */
 
 /** How well a model does. */
@@ -456,33 +493,46 @@ CH_API ch_status ch_evaluate(const ch_model *model, const ch_recipe *recipe, siz
 
 /* ---- looking ---------------------------------------------------------------------------------- */
 
-/** Cross-attention of one decoded source. */
+/** Attention of one source: cross-attention of a model with an encoder and a decoder, else self-attention of the only
+ * stack. */
 typedef struct ch_attention ch_attention;
 
-/** What a map of attention looks like, in numbers and a word. */
+/** What a map of attention looks like, in numbers and a word. Where a source is answered there may be an alignment: of
+ * the rows that generate the answer with the columns of the source. Of texts, and without a decoder, there is none. */
 typedef struct ch_alignment {
-    double anti_diagonal;   /**< mass on the anti-diagonal: mean over the rows that generate a source token */
-    double diagonal;        /**< mass on the diagonal, same rows */
-    double entropy;         /**< mean entropy of those rows, nats */
-    double uniform_entropy; /**< ln S: what a row that attends everywhere alike has */
-    const char *verdict;    /**< "reversing", "copying", "not used" or "mixed" */
+    double anti_diagonal;   /**< mass on the anti-diagonal: mean over the rows that generate a source token; without an
+                               alignment not a number */
+    double diagonal;        /**< mass on the diagonal, same rows; likewise */
+    double entropy;         /**< mean entropy of those rows, nats; without an alignment of all rows */
+    double uniform_entropy; /**< what rows that attend alike to all that they may see have: of cross-attention ln S */
+    const char *verdict;    /**< "reversing", "copying", "not used" or "mixed"; without an alignment "focused" (up to half
+                               of the uniform entropy), "diffuse" (from 0.9 of it on) or "mixed" */
 } ch_alignment;
 
-/** Decodes the source greedily and keeps the cross-attention of every layer and head. Looking does not change
- * what is computed. max_new as in ch_decode_options. */
+/** Keeps the attention of every layer and head of the last stack. Looking does not change what is computed. A model with
+ * a decoder first answers the source greedily, max_new as in ch_decode_options; one of texts goes on with the source by
+ * up to max_new tokens (0: by none). Without a decoder the source is only read, and may hold ch_vocab_mask. */
 CH_API ch_status ch_look(const ch_model *model, ch_sequence source, int max_new, ch_attention **attention,
                          ch_error *error);
 /** Frees it; NULL is fine. */
 CH_API void ch_attention_free(ch_attention *attention);
-/** L, of the decoder. */
+/** Whether it is cross-attention: rows are generated tokens, columns the source. Else it is self-attention: rows and
+ * columns are what the stack read, special tokens included; where the model hides a key, the weight is 0. */
+CH_API bool ch_attention_is_cross(const ch_attention *attention);
+/** L, of that stack. */
 CH_API int ch_attention_layers(const ch_attention *attention);
 /** Heads of a layer, from 0. */
 CH_API int ch_attention_heads(const ch_attention *attention, int layer);
-/** The source: the columns of a map. Lives as long as the attention. */
+/** The source as it was given. Lives as long as the attention. */
 CH_API ch_sequence ch_attention_source(const ch_attention *attention);
-/** The generated tokens, EOS included: the rows of a map. */
+/** The generated tokens, EOS included; none without a decoder. */
 CH_API ch_sequence ch_attention_generated(const ch_attention *attention);
-/** The weights (T, S) of one head after softmax: row t is the query that generated token t. */
+/** The tokens that the rows of a map, its queries, go by: of cross-attention those that they generated, of
+ * self-attention those that they read. */
+CH_API ch_sequence ch_attention_rows(const ch_attention *attention);
+/** The tokens that the columns of a map, its keys, go by. */
+CH_API ch_sequence ch_attention_columns(const ch_attention *attention);
+/** The weights (T, S) of one head after softmax, T the rows and S the columns. */
 CH_API const float *ch_attention_map(const ch_attention *attention, int layer, int head);
 /** The alignment of one head; layer and head from 0. */
 CH_API ch_alignment ch_attention_alignment(const ch_attention *attention, int layer, int head);
@@ -500,7 +550,7 @@ CH_API ch_status ch_text_numbers(const ch_attention *attention, int layer, int h
  * shows, but for an attention and the names of folders, which must outlive it. */
 typedef struct ch_figure ch_figure;
 
-/** Cross-attention of one layer (-1: the last) and one head (-1: all, as a grid): heat maps of the weights. */
+/** Attention of one layer (-1: the last) and one head (-1: all, as a grid): heat maps of the weights. */
 CH_API ch_status ch_figure_attention(const ch_attention *attention, int layer, int head, ch_figure **figure,
                                      ch_error *error);
 /** The recipe's table of positions (max-positions, d-model): as a heat map, and a few of its dimensions as lines
@@ -541,8 +591,10 @@ typedef struct ch_dump_options {
 } ch_dump_options;
 
 /** Every named intermediate of one pass with dropout off, in the order of computation: rows as (N, C), scores and
- * weights as (H, T, S). The decoder reads SOS and the target and predicts the target and EOS; of a classifier the target is
- * one number, the class. The pass's mean loss is the tensor "loss". A gradient has the shape of what it belongs to; that of scores is 0 where a key is hidden, that of
+ * weights as (H, T, S). The decoder reads SOS and the target and predicts the target and EOS. A model of texts reads the
+ * source and, going on with it, the target, and predicts the target (an empty one: all of the source, as in training).
+ * Without a decoder the target is the class, one number, or the token at each place of the source: those that
+ * ch_vocab_mask hides there are predicted, or all if it hides none. The pass's mean loss is the tensor "loss". A gradient has the shape of what it belongs to; that of scores is 0 where a key is hidden, that of
  * weights (which only their product with the values makes) is not. options may be NULL. */
 CH_API ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target, const ch_dump_options *options,
                          ch_tensors **tensors, ch_error *error);

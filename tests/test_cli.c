@@ -19,7 +19,7 @@ static const struct wrong wrongs[] = {
     {"", {"usage: clearhead COMMAND"}},
     {"trian",
      {"unknown command 'trian'", "did you mean 'train'",
-      "train, decode, generate, eval, look, check, dump, compare, plot, summary, data, list, help"}},
+      "train, decode, generate, predict, eval, look, check, dump, compare, plot, summary, data, list, help"}},
     {"--jsn", {"unknown command '--jsn'"}},
     {"\"$(printf 'a\\033[2J')\"", {"unknown command 'a?[2J'"}}, /* it does not steer the terminal */
     {"help trian", {"unknown command 'trian'", "'train'"}},
@@ -41,6 +41,9 @@ static const struct wrong wrongs[] = {
     {"train reverse --out \"$D/x\" --d-model 9 --heads 3", {"d-model", "even", "9"}},
     {"train reverse --out \"$D/x\" --attention fussed", {"fussed", "fused", "explicit"}},
     {"train reverse --out \"$D/x\" --max-len 64", {"max-len 64", "max-positions"}},
+    {"train reverse --out \"$D/x\" --heads 4 --kv-heads 3", {"kv-heads", "divides heads 4", "found 3"}},
+    {"train reverse --out \"$D/x\" --kv-heads 8", {"kv-heads", "divides heads 4", "found 8"}},
+    {"train reverse --out \"$D/x\" --position rope --d-head 5", {"d-head", "even number, found 5"}},
     {"train reverse --out \"$D/x\" --position rope --d-model 12", {"d-head", "even number, found 3"}},
     {"train reverse --out \"$D/x\" --rope-base 500", {"rope-base", "found sinusoidal"}},
     {"train reverse --out \"$D/x\" --position alibi --rope-scaling ntk", {"rope-scaling", "found alibi"}},
@@ -72,6 +75,23 @@ static const struct wrong wrongs[] = {
     {"summary --d-model 10 --heads 4", {"d-model 10", "heads 4"}},
     {"summary \"$M\" --d-model 64", {"--d-model and MODEL exclude each other"}},
     {"data", {"TASK is missing"}},
+    {"data reverse --text x", {"TASK and --text exclude each other"}},
+    {"train reverse --text x --out \"$D/x\"", {"a task ('reverse') and a text ('x')", "one of them"}},
+    {"train brackets --out \"$D/x\"", {"task brackets asks for a class", "--arch encoder-only"}},
+    {"train brackets --arch decoder-only --out \"$D/x\"", {"task brackets asks for a class", "arch decoder-only"}},
+    {"train reverse --arch encoder-only --out \"$D/x\"", {"task reverse asks for a sequence", "arch encoder-only"}},
+    {"train --text x --out \"$D/x\"", {"text x has no sources with targets", "take --arch decoder-only"}},
+    {"check --text x --preset modern", {"text x has no sources with targets", "arch encoder-decoder"}},
+    {"train reverse --arch decoder-only --tie source-target --out \"$D/x\"", {"tie source-target", "one embedding"}},
+    {"train --text x --arch decoder-only --tie source-target --out \"$D/x\"", {"tie source-target", "with text x"}},
+    {"train brackets --arch encoder-only --symbols 9 --out \"$D/x\"", {"symbols", "even number", "found 9"}},
+    {"train reverse --arch decoder-only --max-len 40 --out \"$D/x\"",
+     {"max-len 40 needs 81 positions", "max-positions is 64"}},
+    {"train --text x --arch decoder-only --tokens numbers --out \"$D/x\"", {"unknown tokens 'numbers'", "bytes"}},
+    {"train --text x --arch decoder-only --framing words --out \"$D/x\"", {"unknown framing 'words'", "lines"}},
+    {"train --text x --arch decoder-only --held-out 1 --out \"$D/x\"", {"held-out", "below 1, found '1'"}},
+    {"predict", {"MODEL is missing", "predict MODEL"}},
+    {"predict \"$M\" --top 0", {"--top", "from 1", "'0'"}},
     {"data reverse --show none", {"--show", "'none'"}},
     {"data reverse --min-len 9 --max-len 5", {"min-len 9", "max-len 5"}},
     {"list all", {"unexpected 'all'"}},
@@ -107,7 +127,7 @@ static void test_failures(void **state) {
 
 static void test_help(void **state) {
     (void)state;
-    static const char *const command[] = {"train", "decode",  "generate", "eval", "look", "check",
+    static const char *const command[] = {"train", "decode",  "generate", "predict", "eval", "look", "check",
                                           "dump",  "compare", "summary",  "data", "list", "help"};
     assert_int_equal(run("\"$C\" --help"), 0);
     for (size_t i = 0; i < sizeof command / sizeof *command; i++) {
@@ -160,7 +180,7 @@ static void test_help_has_every_option(void **state) {
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) holds(last.out, named[i]);
     assert_int_equal(run("\"$C\" help --json"), 0);
     json_t *help = parse_output();
-    assert_int_equal(json_array_size(json_object_get(help, "commands")), 13);
+    assert_int_equal(json_array_size(json_object_get(help, "commands")), 14);
     json_decref(help);
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "lm": characters; "lines": the same with <sos> and <eos>; "bytes"; "window": has one. */
+/* "lm": characters; "learned": its positions are; "lines": the same with <sos> and <eos>; "bytes"; "window": has one. */
 static void save(const char *name, ch_model *model) {
     char path[1024];
     ch_error error;
@@ -25,6 +25,7 @@ static int set_up(void **state) {
     save("lm", text_model("position=rope", alphabet, 0));
     save("lines", text_model("", alphabet, VOCAB_SOS | VOCAB_EOS));
     save("bytes", text_model("", NULL, 0));
+    save("learned", text_model("position=learned", alphabet, 0));
     save("window", text_model("position=alibi window=5", alphabet, 0));
     return 0;
 }
@@ -47,6 +48,8 @@ static void wrong_usage(void **state) {
         {"\"$D/lm\" --prompt xyz", "the prompt: character 1, 'x' (U+0078), is not among the 13 characters", 2},
         {"\"$D/lines\" --prompt abcabcabcabcabcabcabcabc", "25 tokens, <sos> included: expected at most 24", 2},
         {"\"$D/lm\" --context 3 --prompt abcd", "the prompt has 4 tokens: expected at most 3, the context", 2},
+        {"\"$D/learned\" --prompt abcabcabcabcabcabcabcabca",
+         "the prompt has 25 tokens: expected at most 24, the model's positions", 2},
         {"\"$D/lines\" --context 25", "context: expected 1 to 24", 2},
         {"\"$D/window\" --context 5 --prompt a", "window of 5 tokens needs none", 2},
         {"\"$D/lm\" --prompt a --temperature -1", "temperature: expected a number from 0", 2},

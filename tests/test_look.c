@@ -3,6 +3,7 @@
 #include "models.h"
 
 #include "inspect/attention.h"
+#include "inspect/tensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +156,174 @@ static void only_rows_of_source_tokens_count(void **state) {
     ch_model_free(made.model);
 }
 
+/* ---- a single stack: self-attention ---- */
+
+/* Of what ch_dump has by a name, whose last two dimensions are these. */
+static const real *dumped(const ch_tensors *dump, const char *name, int rows, int columns) {
+    const struct named_tensor *tensor = tensors_find(dump, name);
+    assert_non_null(tensor);
+    assert_int_equal(tensor->shape[tensor->rank - 2], rows);
+    assert_int_equal(tensor->shape[tensor->rank - 1], columns);
+    return tensor->value;
+}
+
+/* The maps of layer 0 are those of the same pass in a dump, and times its values they are its heads: up to the rounding
+ * of a map to float and of T products. A key that is hidden weighs exactly 0. */
+static void check_self(const ch_attention *a, const ch_tensors *dump, const char *layer, int ahead, int behind) {
+    int rows = (int)ch_attention_rows(a).length, heads = ch_attention_heads(a, 0);
+    char name[64];
+    assert_false(ch_attention_is_cross(a));
+    assert_int_equal(ch_attention_columns(a).length, rows);
+    snprintf(name, sizeof name, "%s.weights", layer);
+    const real *weights = dumped(dump, name, rows, rows);
+    snprintf(name, sizeof name, "%s.value", layer);
+    const real *value = dumped(dump, name, rows, 18);
+    snprintf(name, sizeof name, "%s.heads", layer);
+    const real *out = dumped(dump, name, rows, 18);
+    for (int h = 0; h < heads; h++) {
+        const float *map = ch_attention_map(a, 0, h);
+        for (int i = 0; i < rows; i++)
+            for (int c = 0; c < 18 / heads; c++) {
+                real sum = 0;
+                for (int j = 0; j < rows; j++) {
+                    real w = (real)map[i * rows + j], same = weights[(h * rows + i) * rows + j];
+                    check_close("a weight", &w, &same, 1, 1e-6);
+                    if (j > i + ahead || j < i - behind) assert_true(map[i * rows + j] == 0);
+                    sum += w * value[j * 18 + h * 6 + c];
+                }
+                check_close("map times values", &sum, &out[i * 18 + h * 6 + c], 1, 1e-5);
+            }
+    }
+}
+
+static ch_tensors *dump_of(const ch_model *model, ch_sequence source, ch_sequence target) {
+    ch_tensors *dump;
+    ch_error error;
+    check_ok(ch_dump(model, source, target, NULL, &dump, &error), &error);
+    return dump;
+}
+
+static ch_recipe *small_recipe(const char *settings) {
+    ch_recipe *recipe =
+        recipe_of("d-model", "18", "heads", "3", "d-ff", "20", "layers", "2", "max-positions", "30", NULL);
+    set_options(recipe, settings);
+    return recipe;
+}
+
+/* Source, <sos>, answer: what generated answer token t stands behind the source. */
+static void a_decoder_alone_looks_at_all_that_came_before(void **state) {
+    (void)state;
+    ch_recipe *recipe = small_recipe("arch=decoder-only seed=3");
+    ch_model *model = model_of(recipe);
+    ch_attention *a = look(model, (ch_sequence){digits, 6}, 3);
+    ch_sequence made = ch_attention_generated(a), rows = ch_attention_rows(a);
+    assert_int_equal(made.length, 3);
+    assert_int_equal(rows.length, 6 + 3);
+    assert_memory_equal(rows.tokens, digits, sizeof digits);
+    assert_int_equal(rows.tokens[6], ch_vocab_sos(ch_model_vocab(model)));
+    assert_memory_equal(rows.tokens + 7, made.tokens, 2 * sizeof(int));
+    ch_tensors *dump = dump_of(model, (ch_sequence){digits, 6}, (ch_sequence){made.tokens, 2});
+    check_self(a, dump, "dec.0.attn", 0, 30);
+    for (int i = 0; i < 81; i++) a->map[i] = 0; /* answer token t, made in row 6 + t, looks at source token 5 - t */
+    for (int t = 0; t < 3; t++) a->map[(6 + t) * 9 + 5 - t] = 1;
+    ch_alignment alignment = ch_attention_alignment(a, 0, 0);
+    assert_string_equal(alignment.verdict, "reversing");
+    assert_true(alignment.anti_diagonal == 1 && alignment.diagonal == 0 && alignment.entropy == 0);
+    assert_true(fabs(alignment.uniform_entropy - (log(7) + log(8) + log(9)) / 3) < 1e-12);
+    ch_tensors_free(dump);
+    ch_attention_free(a);
+    ch_model_free(model);
+    ch_recipe_free(recipe);
+}
+
+static void check_no_alignment(ch_attention *a, double uniform) {
+    int rows = a->rows;
+    ch_alignment alignment = ch_attention_alignment(a, 0, 0);
+    assert_true(isnan(alignment.anti_diagonal) && isnan(alignment.diagonal));
+    assert_true(fabs(alignment.uniform_entropy - uniform) < 1e-12);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < rows; j++) a->map[i * rows + j] = i == j;
+    assert_string_equal(ch_attention_alignment(a, 0, 0).verdict, "focused");
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < rows; j++)
+            a->map[i * rows + j] =
+                a->which == CONFIG_DECODER_SELF ? (float)(j <= i) / (float)(i + 1) : 1.0F / (float)rows;
+    if (!a->window) assert_string_equal(ch_attention_alignment(a, 0, 0).verdict, "diffuse");
+}
+
+/* The prompt goes on greedily, and all of it is looked at; a window hides what is far behind. */
+static void a_text_goes_on(void **state) {
+    (void)state;
+    static const int text[] = {0, 1, 2, 1, 0};
+    for (int lines = 0; lines < 2; lines++) {
+        ch_model *model = text_model("position=rope window=3", "abcdef", lines ? VOCAB_SOS | VOCAB_EOS : 0);
+        ch_attention *a = look(model, (ch_sequence){text, 5}, 4);
+        ch_sequence rows = ch_attention_rows(a), made = ch_attention_generated(a);
+        bool ended = made.length && made.tokens[made.length - 1] == ch_vocab_eos(ch_model_vocab(model));
+        assert_true(made.length == 4 || ended);
+        assert_int_equal(rows.length, (size_t)lines + 5 + made.length - ended);
+        assert_memory_equal(rows.tokens + lines, text, sizeof text);
+        assert_memory_equal(rows.tokens + lines + 5, made.tokens, (made.length - ended) * sizeof(int));
+        int *whole = calloc(rows.length + 1, sizeof *whole);
+        memcpy(whole, rows.tokens + lines, (rows.length - (size_t)lines) * sizeof *whole);
+        /* of lines an <eos> is predicted behind all of it, else the frame leaves out a last token */
+        ch_tensors *dump = dump_of(model, (ch_sequence){whole, rows.length - (size_t)lines + !lines}, (ch_sequence){0});
+        check_self(a, dump, "dec.0.attn", 0, 2);
+        double uniform = log(2) + ((double)rows.length - 2) * log(3);
+        check_no_alignment(a, uniform / (double)rows.length);
+        ch_tensors_free(dump);
+        free(whole);
+        ch_attention_free(a);
+        a = look(model, (ch_sequence){text, 5}, 0);
+        assert_int_equal(ch_attention_generated(a).length, 0);
+        assert_int_equal(ch_attention_rows(a).length, 5 + lines);
+        ch_attention_free(a);
+        ch_model_free(model);
+    }
+}
+
+static void texts_that_do_not_fit(void **state) {
+    (void)state;
+    static const int text[25] = {0}, bad[] = {0, 6};
+    ch_model *model = text_model("", "abcdef", 0);
+    ch_attention *a;
+    ch_error error;
+    check_sentence(ch_look(model, (ch_sequence){text, 25}, 0, &a, &error), CH_FAILED, &error,
+                   "the source has 25 tokens", "at most 24", NULL);
+    check_sentence(ch_look(model, (ch_sequence){text, 20}, 5, &a, &error), CH_USAGE, &error,
+                   "max-new: expected 0 to 4 behind 20 tokens", "found 5", NULL);
+    check_sentence(ch_look(model, (ch_sequence){text, 20}, -1, &a, &error), CH_USAGE, &error, "found -1", NULL);
+    check_sentence(ch_look(model, (ch_sequence){text, 0}, 1, &a, &error), CH_FAILED, &error, "empty", NULL);
+    check_sentence(ch_look(model, (ch_sequence){bad, 2}, 0, &a, &error), CH_FAILED, &error, "token 2 is 6", NULL);
+    ch_attention_free(look(model, (ch_sequence){text, 20}, 4));
+    ch_attention_free(look(model, (ch_sequence){text, 24}, 0));
+    ch_model_free(model);
+}
+
+/* Both ways, with a window to either side; <sos> stands before what a classifier reads. */
+static void an_encoder_alone_sees_both_ways(void **state) {
+    (void)state;
+    static const int brackets[] = {0, 2, 3, 1, 0, 1}, class = 1;
+    for (int window = 0; window < 2; window++) {
+        ch_recipe *recipe = small_recipe("arch=encoder-only task=brackets");
+        if (window) set_option(recipe, "window", "2");
+        ch_model *model = model_of(recipe);
+        ch_attention *a = look(model, (ch_sequence){brackets, 6}, 0);
+        ch_sequence rows = ch_attention_rows(a);
+        assert_int_equal(ch_attention_generated(a).length, 0);
+        assert_int_equal(rows.length, 7);
+        assert_int_equal(rows.tokens[0], ch_vocab_sos(ch_model_vocab(model)));
+        assert_memory_equal(rows.tokens + 1, brackets, sizeof brackets);
+        ch_tensors *dump = dump_of(model, (ch_sequence){brackets, 6}, (ch_sequence){&class, 1});
+        check_self(a, dump, "enc.0.attn", window ? 1 : 30, window ? 1 : 30);
+        check_no_alignment(a, window ? (2 * log(2) + 5 * log(3)) / 7 : log(7));
+        ch_tensors_free(dump);
+        ch_attention_free(a);
+        ch_model_free(model);
+        ch_recipe_free(recipe);
+    }
+}
+
 /* ---- pictures, text, numbers ---- */
 
 static ch_figure *figure_of(const ch_attention *attention, int layer, int head) {
@@ -257,6 +426,10 @@ int main(void) {
         cmocka_unit_test(sources_that_do_not_fit),
         cmocka_unit_test(verdicts),
         cmocka_unit_test(only_rows_of_source_tokens_count),
+        cmocka_unit_test(a_decoder_alone_looks_at_all_that_came_before),
+        cmocka_unit_test(a_text_goes_on),
+        cmocka_unit_test(texts_that_do_not_fit),
+        cmocka_unit_test(an_encoder_alone_sees_both_ways),
         cmocka_unit_test(layers_and_heads_out_of_range),
         cmocka_unit_test(pictures_are_written),
         cmocka_unit_test(numbers_are_those_of_the_map),

@@ -1,4 +1,4 @@
-/* Cross-attention of a look: maps of one layer, as a figure and as numbers. */
+/* Attention of a look: maps of one layer, as a figure and as numbers. */
 #include "api/figure.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -29,9 +29,9 @@ static void release(struct ch_figure *figure) {
     mem_free(f);
 }
 
-static const char **labels(const ch_vocab *vocab, const int *token, int count) {
-    const char **label = mem_new((size_t)count, sizeof *label);
-    for (int i = 0; label && i < count; i++) label[i] = ch_vocab_text(vocab, token[i]);
+static const char **labels(const ch_vocab *vocab, ch_sequence tokens) {
+    const char **label = mem_new(tokens.length, sizeof *label);
+    for (size_t i = 0; label && i < tokens.length; i++) label[i] = ch_vocab_text(vocab, tokens.tokens[i]);
     return label;
 }
 
@@ -53,7 +53,11 @@ static ch_status select_maps(const ch_attention *a, int layer, int head, struct 
     return CH_OK;
 }
 
+/* Of self-attention; the words for cross-attention are the lesson's. */
+static const char query[] = "query", key[] = "key";
+
 static void fill_maps(struct attention_figure *f, const ch_attention *a, struct selection selection) {
+    bool cross = ch_attention_is_cross(a);
     for (int i = 0; i < selection.count; i++) {
         snprintf(f->map_title[i], TITLE, "layer %d, head %d", selection.layer, selection.first + i);
         f->map[i] = (struct heatmap){.rows = a->rows,
@@ -61,12 +65,14 @@ static void fill_maps(struct attention_figure *f, const ch_attention *a, struct 
                                      .value = ch_attention_map(a, selection.layer, selection.first + i),
                                      .row_label = f->row,
                                      .col_label = f->column,
-                                     .title = f->map_title[i]};
+                                     .title = f->map_title[i],
+                                     .row_word = cross ? NULL : query,
+                                     .col_word = cross ? NULL : "key:"};
     }
     f->grid = (struct heatmap_grid){.count = selection.count,
                                     .map = f->map,
-                                    .x_axis = "source position",
-                                    .y_axis = "generated token",
+                                    .x_axis = cross ? "source position" : key,
+                                    .y_axis = cross ? "generated token" : query,
                                     .bar = {0, 1, false}};
 }
 
@@ -80,14 +86,14 @@ static ch_status new_figure(const ch_attention *a, int layer, int head, struct a
     if (!f) return fail_memory(error, "a figure");
     f->map = mem_new((size_t)selection.count, sizeof *f->map);
     f->map_title = mem_new((size_t)selection.count, sizeof *f->map_title);
-    f->row = labels(a->vocab, a->generated, a->rows);
-    f->column = labels(a->vocab, a->source, a->columns);
+    f->row = labels(a->vocab, ch_attention_rows(a));
+    f->column = labels(a->vocab, ch_attention_columns(a));
     if (!f->map || !f->map_title || !f->row || !f->column) {
         release(&f->figure);
         return fail_memory(error, "the map's labels");
     }
     fill_maps(f, a, selection);
-    snprintf(f->title, TITLE, "Cross-attention, layer %d", selection.layer);
+    snprintf(f->title, TITLE, "%s-attention, layer %d", ch_attention_is_cross(a) ? "Cross" : "Self", selection.layer);
     f->panel = (struct panel){&panel_maps, &f->grid, true};
     f->figure = (struct ch_figure){.page = {f->title, selection.count > 1 ? GRID : ONE_MAP, 1, 1, &f->panel},
                                    .release = release};

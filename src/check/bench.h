@@ -19,7 +19,8 @@ void bench_free(struct bench *bench);
 const real *bench_logits(struct bench *bench);
 
 /* Two examples of the recipe's task that are as unequal as the lengths allow: the longest, and one of half its length.
- * Release with examples_release. */
-ch_status bench_pair(struct ch_examples *examples, const ch_recipe *recipe, ch_error *error);
+ * Of a model of texts any tokens, and not very many. Release with examples_release. */
+ch_status bench_pair(struct ch_examples *examples, const struct ch_model *model, const ch_recipe *recipe,
+                     ch_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 #include "check/check.h"
 #include "base/text.h"
 #include "train/evaluate.h"
+#include "train/examples.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -68,6 +69,23 @@ struct check_number check_number(double x, int digits) {
     return number;
 }
 
+void check_text(const ch_vocab *vocab, ch_sequence sequence, char *out, size_t size) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < sequence.length; i++) {
+        size_t bytes;
+        int token = sequence.tokens[i];
+        const char *text = token < 0 ? "" : ch_vocab_text(vocab, token);
+        if (token >= 0 && *ch_vocab_bytes(vocab, token, &bytes) == ' ') text = " ";
+        if (used + strlen(text) + sizeof "..." > size) {
+            strcpy(out + used, "...");
+            return;
+        }
+        strcpy(out + used, text);
+        used += strlen(text);
+    }
+}
+
 void check_tokens(const ch_vocab *vocab, ch_sequence sequence, char *out, size_t size) {
     size_t used = 0;
     out[0] = '\0';
@@ -75,6 +93,12 @@ void check_tokens(const ch_vocab *vocab, ch_sequence sequence, char *out, size_t
         used +=
             (size_t)snprintf(out + used, size - used, "%s%s", i ? " " : "", ch_vocab_text(vocab, sequence.tokens[i]));
     if (used >= size) strcpy(out + size - 4, "...");
+}
+
+ch_status check_examples(const struct check *check, size_t count, ch_examples **examples, ch_error *error) {
+    struct vocab_plan vocab = {0};
+    if (check->model) vocab = config_vocab(&check->model->config);
+    return examples_new(check->recipe, check->model ? &vocab : NULL, count, examples, error);
 }
 
 /* ---- running one ---- */

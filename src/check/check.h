@@ -41,6 +41,12 @@ struct check_number {
 };
 struct check_number check_number(double x, int digits);
 
+/* The first examples of the recipe, of a text in the model's tokens if there is a model. Free with ch_examples_free. */
+ch_status check_examples(const struct check *check, size_t count, ch_examples **examples, ch_error *error);
+
+/* The tokens of a text as the text, control characters as escapes; places without a token (-1) are left out; cut with
+ * "..." where they do not fit. */
+void check_text(const ch_vocab *vocab, ch_sequence sequence, char *out, size_t size);
 /* The tokens of a sequence as text, cut with "..." where they do not fit. */
 void check_tokens(const ch_vocab *vocab, ch_sequence sequence, char *out, size_t size);
 

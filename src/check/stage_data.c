@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "check/check.h"
 #include "check/expectation.h"
+#include "check/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -147,6 +148,7 @@ static ch_status judge(struct check *check, const ch_examples *examples, int *sy
 }
 
 static ch_status run(struct check *check, ch_error *error) {
+    if (recipe_has_text(check->recipe)) return text_data(check, error);
     ch_examples *examples;
     ch_status status = ch_examples_new(check->recipe, (size_t)check->recipe->batch_size, &examples, error);
     if (status != CH_OK) return status;

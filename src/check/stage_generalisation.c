@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "check/check.h"
 #include "check/expectation.h"
+#include "check/text.h"
 #include "train/evaluate.h"
 
 #include "inspect/attention.h"
@@ -121,6 +122,7 @@ static ch_status judge_answers(struct check *check, const ch_evaluation *e) {
 }
 
 static ch_status measure(struct check *check, const ch_model *model, ch_error *error) {
+    if (recipe_has_text(check->recipe)) return text_generalisation(check, model, error);
     ch_evaluation evaluation;
     ch_status status = ch_evaluate(model, check->recipe, EXAMPLES, &evaluation, error);
     if (status != CH_OK) return status;

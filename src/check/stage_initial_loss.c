@@ -150,7 +150,7 @@ static ch_status measure_batch(struct check *check, const struct ch_examples *ex
 
 static ch_status run(struct check *check, ch_error *error) {
     ch_examples *examples;
-    ch_status status = ch_examples_new(check->recipe, EXAMPLES, &examples, error);
+    ch_status status = check_examples(check, EXAMPLES, &examples, error);
     if (status != CH_OK) return status;
     status = measure_batch(check, examples, error);
     ch_examples_free(examples);

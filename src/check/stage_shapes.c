@@ -263,7 +263,7 @@ static void list(const struct check *check, const struct sites *seen) {
 }
 
 static ch_status judge(struct check *check, const struct sites *seen, const struct sites *expected,
-                       const int length[PAIR]) {
+                       const int length[PAIR], bool source) {
     for (size_t i = 0; i < seen->count && i < expected->count; i++) {
         const struct site *s = &seen->item[i], *e = &expected->item[i];
         if (strcmp(s->name, e->name) != 0)
@@ -276,9 +276,9 @@ static ch_status judge(struct check *check, const struct sites *seen, const stru
     if (seen->count > expected->count)
         return check_result(check, false, "%s was computed and is not expected", seen->item[expected->count].name);
     return check_result(check, true,
-                        "%zu intermediates of a pass over 2 sequences (%d and %d source tokens) have the shapes that "
+                        "%zu intermediates of a pass over 2 sequences (%d and %d%s tokens) have the shapes that "
                         "the sizes predict",
-                        seen->count, length[0], length[1]);
+                        seen->count, length[0], length[1], source ? " source" : "");
 }
 
 static ch_status walk(const struct check *check, const struct ch_examples *examples, struct sites *seen,
@@ -295,7 +295,7 @@ static ch_status walk(const struct check *check, const struct ch_examples *examp
 
 static ch_status run(struct check *check, ch_error *error) {
     struct ch_examples pair;
-    ch_status status = bench_pair(&pair, check->recipe, error);
+    ch_status status = bench_pair(&pair, check->model, check->recipe, error);
     if (status != CH_OK) return status;
     struct sites seen = {0}, expected = {0};
     int length[2][PAIR];
@@ -311,7 +311,8 @@ static ch_status run(struct check *check, ch_error *error) {
     if (status == CH_OK && expected.failed) status = fail_memory(error, "the prediction");
     if (status == CH_OK) {
         list(check, &seen);
-        status = judge(check, &seen, &expected, pair.source_length);
+        bool source = pair.source_length[0] > 0 && !check->model->vocab.tokens->of_text;
+        status = judge(check, &seen, &expected, pair.source_length[0] ? pair.source_length : length[TARGET], source);
     }
     mem_free(seen.item);
     mem_free(expected.item);

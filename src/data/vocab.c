@@ -56,6 +56,10 @@ int ch_vocab_size(const ch_vocab *vocab) {
     return vocab->size;
 }
 
+bool ch_vocab_is_text(const ch_vocab *vocab) {
+    return vocab->tokens->of_text;
+}
+
 int ch_vocab_pad(const ch_vocab *vocab) {
     return vocab->pad;
 }
@@ -103,6 +107,22 @@ ch_status ch_vocab_encode(const ch_vocab *vocab, const char *text, size_t length
                           size_t *count, ch_error *error) {
     struct token_list list = {.token = tokens, .capacity = capacity};
     ch_status status = vocab->tokens->encode(vocab, text, length, &list, error);
+    *count = list.count;
+    return status;
+}
+
+ch_status ch_vocab_encode_masked(const ch_vocab *vocab, const char *text, size_t length, int *tokens, size_t capacity,
+                                 size_t *count, ch_error *error) {
+    const char *mark = vocab->mask >= 0 ? token_text(vocab, vocab->mask) : NULL;
+    struct token_list list = {.token = tokens, .capacity = capacity};
+    ch_status status = CH_OK;
+    for (size_t at = 0, end; at < length && status == CH_OK; at = end) {
+        const char *found = mark ? memmem(text + at, length - at, mark, strlen(mark)) : NULL;
+        end = found ? (size_t)(found - text) : length;
+        if (end > at) status = vocab->tokens->encode(vocab, text + at, end - at, &list, error);
+        if (found && status == CH_OK) status = token_add(&list, vocab->mask, error);
+        if (found) end += strlen(mark);
+    }
     *count = list.count;
     return status;
 }

@@ -31,6 +31,16 @@ struct ch_decoder {
     real *logits;
 };
 
+/* Of a text there is nothing to answer. */
+static ch_status check_vocab(const ch_model *model, ch_error *error) {
+    const struct ch_vocab *vocab = &model->vocab;
+    if (!vocab->tokens->of_text && vocab->sos >= 0 && vocab->eos >= 0) return CH_OK;
+    return fail(error, CH_FAILED,
+                "this model's tokens are %s: expected one of a task, whose sources are answered between "
+                "<sos> and <eos>; `generate` goes on with a text with this one",
+                vocab->tokens->variant.name);
+}
+
 static ch_status check_options(const ch_model *model, const ch_decode_options *options, ch_error *error) {
     int positions = config_longest(&model->config);
     if (options->max_new < 0 || options->max_new > positions)
@@ -49,6 +59,7 @@ ch_status ch_decoder_new(const ch_model *model, const ch_decode_options *options
     *out = NULL;
     if (!options) options = &defaults;
     ch_status status = model_decodes(model, error);
+    if (status == CH_OK) status = check_vocab(model, error);
     if (status == CH_OK) status = check_options(model, options, error);
     if (status != CH_OK) return status;
     const char *name = options->attention ? options->attention : attention_fused.variant.name;

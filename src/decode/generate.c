@@ -46,7 +46,7 @@ static ch_status check_model(const ch_model *model, ch_error *error) {
     return fail(error, CH_FAILED, "this model is %s: expected a decoder-only one, which goes on with a text; %s",
                 arch->variant.name,
                 arch->decoder ? "`decode` answers sources with this one"
-                              : "this one reads and does not write, `eval` says how well");
+                              : "`predict` says what this one finds in a source");
 }
 
 static ch_status check_options(const ch_model *model, const ch_generate_options *options, ch_error *error) {

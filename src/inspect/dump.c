@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "data/examples.h"
 #include "inspect/tensors.h"
-#include "model/model.h"
+#include "model/reading.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,13 +98,53 @@ static void keep_map_gradient(void *context, const char *layer, const char *site
 
 /* ---- the walk ---- */
 
-/* What the decoder reads and predicts: SOS, the target, EOS. Without one the target holds labels, as it is. */
+/* A text, as training frames it; with a target the tokens before it are only read. */
+static ch_status fill_text(struct walk *walk, ch_sequence source, ch_sequence target, ch_error *error) {
+    const struct ch_vocab *vocab = &walk->model->vocab;
+    struct reading text;
+    bool whole = target.length == 0;
+    ch_status status = reading_new(&text, vocab, source, whole, target.length + 1, error);
+    if (status != CH_OK) return status;
+    size_t before = whole ? 0 : text.length - 1;
+    if (!whole) {
+        memcpy(text.token + text.length, target.tokens, target.length * sizeof *text.token);
+        text.length += target.length;
+        if (vocab->eos >= 0) text.token[text.length++] = vocab->eos;
+    }
+    frame_add(&walk->frame, (ch_sequence){text.token, before}, (ch_sequence){text.token + before, text.length - before},
+              0);
+    reading_free(&text);
+    return CH_OK;
+}
+
+/* Hidden tokens: labels where <mask> stands, or everywhere if it stands nowhere. */
+static ch_status fill_hidden(struct walk *walk, ch_sequence source, ch_sequence target, ch_error *error) {
+    const struct ch_vocab *vocab = &walk->model->vocab;
+    struct reading text, labels = {0};
+    bool any = false;
+    ch_status status = reading_new(&text, vocab, source, true, 0, error);
+    if (status == CH_OK) status = reading_new(&labels, vocab, target, true, 0, error);
+    for (size_t i = 0; i < source.length; i++) any = any || source.tokens[i] == vocab->mask;
+    for (size_t i = 0; i < labels.length; i++) {
+        bool inside = i >= text.begin && i < text.begin + source.length;
+        if (!inside || (any && text.token[i] != vocab->mask)) labels.token[i] = -1;
+    }
+    if (status == CH_OK)
+        frame_add(&walk->frame, (ch_sequence){text.token, text.length}, (ch_sequence){labels.token, labels.length}, 0);
+    reading_free(&text);
+    reading_free(&labels);
+    return status;
+}
+
+/* What the decoder reads and predicts: SOS, the target, EOS. Of a classifier the target is the class, as it is. */
 static ch_status fill_frame(struct walk *walk, ch_sequence source, ch_sequence target, ch_error *error) {
     const struct ch_vocab *vocab = &walk->model->vocab;
-    if (!walk->model->config.arch->decoder) {
+    if (walk->model->net.head->classes) {
         frame_add(&walk->frame, source, target, 0);
         return CH_OK;
     }
+    if (!walk->model->config.arch->decoder) return fill_hidden(walk, source, target, error);
+    if (vocab->tokens->of_text) return fill_text(walk, source, target, error);
     int *whole = mem_new(target.length + 2, sizeof *whole);
     if (!whole) return fail_memory(error, "a dump");
     whole[0] = ch_vocab_sos(vocab);
@@ -154,8 +194,8 @@ static ch_status take(struct walk *walk, struct pass *pass, ch_error *error) {
 static ch_status prepare(struct walk *walk, const struct pass *pass, ch_sequence source, ch_sequence target,
                          ch_error *error) {
     const struct config *config = &walk->model->config;
-    int added = config->arch->decoder ? 2 : 0;
-    struct batch_limits limits = frame_limits(config, 1, (int)source.length, (int)target.length + added);
+    const int added = 3; /* the most special tokens around a source and a target */
+    struct batch_limits limits = frame_limits(config, 1, (int)source.length + added, (int)target.length + added);
     ch_status status = workspace_new(&walk->workspace, walk->model, pass, &limits, walk->grad != NULL, error);
     if (status != CH_OK) return status;
     return frame_new(&walk->frame, config, &limits) ? fill_frame(walk, source, target, error)
@@ -212,17 +252,27 @@ static ch_status check_lengths(const ch_model *model, ch_sequence source, ch_seq
     if (!arch->decoder) return CH_OK;
     if (target.length + 1 > positions)
         return fail(error, CH_FAILED, "target: expected 0 to %zu tokens, found %zu", positions - 1, target.length);
+    if (model->vocab.tokens->of_text && source.length + target.length < 2)
+        return fail(error, CH_FAILED,
+                    "source: expected at least 2 tokens of a text, of which the second is predicted, "
+                    "found %zu",
+                    source.length);
     if (arch->encoder || source.length + 1 + target.length <= positions) return CH_OK;
     return fail(error, CH_FAILED, "source and target: expected at most %zu tokens together, found %zu", positions - 1,
                 source.length + target.length);
 }
 
 static ch_status check(const ch_model *model, ch_sequence source, ch_sequence target, ch_error *error) {
+    bool decoder = model->config.arch->decoder;
     ch_status status = check_lengths(model, source, target, error);
-    if (status == CH_OK) status = vocab_check_source(&model->vocab, source, "source", error);
+    if (status == CH_OK)
+        status =
+            decoder ? vocab_check_source(&model->vocab, source, "source", error) : reading_check(model, source, error);
     if (status != CH_OK) return status;
-    return model->config.arch->decoder ? vocab_check_source(&model->vocab, target, "target", error)
-                                       : check_labels(model, source, target, error);
+    if (decoder && !model->vocab.tokens->of_text && (model->vocab.sos < 0 || model->vocab.eos < 0))
+        return fail(error, CH_FAILED, "a dump of numbers needs <sos> and <eos>, which this model's vocabulary lacks");
+    return decoder ? vocab_check_source(&model->vocab, target, "target", error)
+                   : check_labels(model, source, target, error);
 }
 
 ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target, const ch_dump_options *options,

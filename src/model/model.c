@@ -33,7 +33,9 @@ ch_status memory_check(const char *what, uint64_t bytes, ch_error *error) {
 
 ch_status model_decodes(const struct ch_model *model, ch_error *error) {
     if (model->net.head->decodes) return CH_OK;
-    return fail(error, CH_FAILED, "this model is %s: expected one with a decoder, which writes tokens one by one",
+    return fail(error, CH_FAILED,
+                "this model is %s: expected one with a decoder, which writes tokens one by one; `predict` "
+                "says what this one finds in a source",
                 model->net.arch->variant.name);
 }
 

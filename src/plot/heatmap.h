@@ -19,6 +19,8 @@ struct heatmap {
     const char *const *row_label; /* rows of them, or NULL: numbered from 0 */
     const char *const *col_label; /* cols of them, or NULL */
     const char *title;            /* NULL: none */
+    const char *row_word;         /* in front of a row of numbers; NULL: the lesson's "generated" */
+    const char *col_word;         /* in front of their heading; NULL: the lesson's "src:" */
     const int64_t *place;         /* (cols) rising, from 0 on: where columns stand on the grid's axis; or NULL */
 };
 

@@ -13,10 +13,9 @@
 
 enum { GAP = 2, LONGEST = 16, LEAST_STUB = 20 };
 
-static const char row_word[] = "generated ", corner[] = "src:";
-
 struct table {
     const struct heatmap *map;
+    const char *row_word, *corner;
     int stub;   /* columns before the first number */
     int column; /* of one number and the gap behind it */
 };
@@ -35,12 +34,18 @@ static struct table measure(const struct heatmap *map) {
         number_text((double)map->value[i], number);
         col = wider(col, (int)strlen(number));
     }
-    return (struct table){map, wider(LEAST_STUB, (int)sizeof row_word - 1 + row + GAP), col + GAP};
+    struct table table = {.map = map,
+                          .row_word = map->row_word ? map->row_word : "generated",
+                          .corner = map->col_word ? map->col_word : "src:",
+                          .column = col + GAP};
+    table.stub = wider(LEAST_STUB, (int)strlen(table.row_word) + 1 + row + GAP);
+    return table;
 }
 
 static void put_heading(struct text_out *out, const struct table *table) {
-    text_out_pad(out, table->stub - GAP - (int)sizeof corner + 1);
-    text_out_add(out, corner, (int)sizeof corner - 1);
+    int corner = (int)strlen(table->corner);
+    text_out_pad(out, table->stub - GAP - corner);
+    text_out_add(out, table->corner, corner);
     for (int c = 0; c < table->map->cols; c++) {
         struct label label = label_at(table->map->col_label, c, LONGEST, LABEL_UTF8);
         if (label.width) text_out_pad(out, table->stub + c * table->column);
@@ -52,7 +57,8 @@ static void put_heading(struct text_out *out, const struct table *table) {
 static void put_row(struct text_out *out, const struct table *table, int row) {
     const struct heatmap *map = table->map;
     struct label label = label_at(map->row_label, row, LONGEST, LABEL_UTF8);
-    text_out_add(out, row_word, (int)sizeof row_word - 1);
+    text_out_add(out, table->row_word, (int)strlen(table->row_word));
+    text_out_add(out, " ", 1);
     text_out_add(out, label.text, label.width);
     for (int c = 0; c < map->cols; c++) {
         char number[NUMBER_BYTES];

@@ -49,6 +49,16 @@ static ch_status measure(struct material *m, const struct ch_vocab *vocab, ch_er
     return CH_OK;
 }
 
+/* A vocabulary that is given was made for one framing. */
+static ch_status check_framing(const struct material *m, ch_error *error) {
+    const struct framing *framing = m->recipe->framing;
+    if ((m->vocab.specials & framing->specials) == framing->specials) return CH_OK;
+    return fail(error, CH_USAGE,
+                "framing %s: expected a model with <sos> and <eos>, which lines stand between, and this "
+                "one's vocabulary lacks them",
+                framing->variant.name);
+}
+
 /* Encoders are asked for hidden tokens, so that there must be one to hide behind. */
 static ch_status own_vocab(struct material *m, const char *text, size_t length, ch_error *error) {
     const ch_recipe *r = m->recipe;
@@ -68,6 +78,7 @@ static ch_status take_text(struct material *m, const struct vocab_plan *given, c
         m->vocab = *given;
     else
         status = own_vocab(m, text, length, error);
+    if (status == CH_OK) status = check_framing(m, error);
     if (status == CH_OK) status = vocab_new(&vocab, &m->vocab, error);
     if (status != CH_OK) return status;
     status = corpus_new(&m->corpus, &plan, &vocab, text, length, r->text_file, error);

@@ -137,8 +137,10 @@ static ch_status check_tie(const ch_recipe *recipe, ch_error *error) {
     const char *clash = tie_clash(recipe->tie, recipe->arch, recipe_head(recipe));
     if (!clash) return CH_OK;
     struct recipe_source from = recipe_source(recipe, "tie");
-    return fail(error, CH_USAGE, "tie %s%s%s: %s, with task %s and arch %s", recipe->tie->variant.name, from.word,
-                from.preset, clash, recipe->task->variant.name, recipe->arch->variant.name);
+    bool text = recipe_has_text(recipe);
+    return fail(error, CH_USAGE, "tie %s%s%s: %s, with %s %s and arch %s", recipe->tie->variant.name, from.word,
+                from.preset, clash, text ? "text" : "task", text ? recipe->text_file : recipe->task->variant.name,
+                recipe->arch->variant.name);
 }
 
 static ch_status check_bands(const ch_recipe *recipe, ch_error *error) {

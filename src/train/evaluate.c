@@ -128,14 +128,26 @@ static ch_status text_fits(const struct ch_model *model, const ch_recipe *recipe
                 model->vocab.tokens->variant.name);
 }
 
+/* Rows of the longest example of a task. */
+static int positions_needed(const struct ch_model *model, const ch_recipe *recipe) {
+    int longest = (int)recipe->max_len;
+    struct batch_limits rows = frame_limits(&model->config, 1, longest, longest + 2);
+    return rows.target > rows.source ? rows.target : rows.source;
+}
+
 ch_status evaluate_fits(const struct ch_model *model, const ch_recipe *recipe, ch_error *error) {
     if (recipe_has_text(recipe)) return text_fits(model, recipe, error);
+    if (model->vocab.tokens->of_text)
+        return fail(error, CH_USAGE,
+                    "this model learned from a text, in tokens that are %s: expected a text to read, as "
+                    "--text FILE, found task %s",
+                    model->vocab.tokens->variant.name, recipe->task->variant.name);
     if (recipe->min_len > recipe->max_len)
         return fail(error, CH_USAGE, "min-len %lld is more than max-len %lld", (long long)recipe->min_len,
                     (long long)recipe->max_len);
-    if (recipe->max_len + 1 > config_longest(&model->config))
-        return fail(error, CH_USAGE, "max-len %lld needs %lld positions, and the model has %d",
-                    (long long)recipe->max_len, (long long)recipe->max_len + 1, config_longest(&model->config));
+    if (positions_needed(model, recipe) > config_longest(&model->config))
+        return fail(error, CH_USAGE, "max-len %lld needs %d positions, and the model has %d",
+                    (long long)recipe->max_len, positions_needed(model, recipe), config_longest(&model->config));
     if (recipe->symbols != model->vocab.symbols)
         return fail(error, CH_USAGE, "symbols: the model was made for %d, found %lld", model->vocab.symbols,
                     (long long)recipe->symbols);

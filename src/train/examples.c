@@ -1,7 +1,8 @@
-/* ch_examples_new: what training would draw first, which with PyTorch's generator comes after the initial weights. */
+/* What training would draw first, which with PyTorch's generator comes after the initial weights. */
 #include "base/memory.h"
 #include "model/model.h"
 #include "recipe/material.h"
+#include "train/examples.h"
 
 /* Leaves the generator where the first batch finds it. */
 static ch_status skip_weights(const ch_recipe *recipe, struct torch_rng *torch, ch_error *error) {
@@ -26,12 +27,13 @@ static ch_status draw(struct ch_examples *examples, const struct material *mater
     return CH_OK;
 }
 
-ch_status ch_examples_new(const ch_recipe *recipe, size_t count, ch_examples **out, ch_error *error) {
+ch_status examples_new(const ch_recipe *recipe, const struct vocab_plan *vocab, size_t count, ch_examples **out,
+                       ch_error *error) {
     *out = NULL;
     if (count < 1 || count > 1000000) return fail(error, CH_USAGE, "examples: expected 1 to 1000000, found %zu", count);
     ch_status status = recipe_check_sizes(recipe, error);
     struct material material;
-    if (status == CH_OK) status = material_open(&material, recipe, NULL, error);
+    if (status == CH_OK) status = material_open(&material, recipe, vocab, error);
     if (status != CH_OK) return status;
     struct ch_examples *examples = mem_new(1, sizeof *examples);
     status = examples ? draw(examples, &material, count, error) : fail_memory(error, "examples");
@@ -41,6 +43,10 @@ ch_status ch_examples_new(const ch_recipe *recipe, size_t count, ch_examples **o
     else
         ch_examples_free(examples);
     return status;
+}
+
+ch_status ch_examples_new(const ch_recipe *recipe, size_t count, ch_examples **examples, ch_error *error) {
+    return examples_new(recipe, NULL, count, examples, error);
 }
 
 void ch_examples_free(ch_examples *examples) {
