@@ -29,8 +29,9 @@ struct command {
 /* For `recipe`: the whole table. */
 extern const char *const every_option[];
 
-extern const struct command command_train, command_decode, command_generate, command_predict, command_eval, command_look, command_check,
-    command_dump, command_compare, command_plot, command_summary, command_data, command_list, command_help;
+extern const struct command command_train, command_decode, command_generate, command_predict, command_eval,
+    command_look, command_check, command_dump, command_compare, command_plot, command_summary, command_data,
+    command_list, command_help;
 
 /* Row i of the table of commands, or NULL past its end. */
 const struct command *command_row(size_t i);

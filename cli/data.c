@@ -103,9 +103,11 @@ static void put_shift(const ch_examples *examples) {
 
 /* ---- as tensors hold them ------------------------------------------------------------------------ */
 
-/* Columns of text that one number takes, the blank before it included. */
+/* Columns of text that one number takes, the blank before it included; -1 says that there is none. */
 static int number_width(const ch_examples *examples) {
-    return snprintf(NULL, 0, " %d", ch_vocab_size(ch_examples_vocab(examples)) - 1);
+    int least = snprintf(NULL, 0, " %d", -1),
+        width = snprintf(NULL, 0, " %d", ch_vocab_size(ch_examples_vocab(examples)) - 1);
+    return width > least ? width : least;
 }
 
 static int put_heading(const ch_examples *examples, const struct tensor *tensor, char *text, size_t size) {

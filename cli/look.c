@@ -32,21 +32,16 @@ static double clearness(const ch_alignment *a) {
     return a->diagonal > a->anti_diagonal ? a->diagonal : a->anti_diagonal;
 }
 
-/* Whether there is an answer that could be aligned with its source. */
-static bool is_aligned(const ch_alignment *a) {
-    return !isnan(a->diagonal);
-}
-
 /* What the heads are ranked by: mass on a diagonal, or how far from looking everywhere alike. */
 static double rank(const ch_alignment *a) {
-    if (is_aligned(a)) return clearness(a);
+    if (a->aligned) return clearness(a);
     return a->uniform_entropy > 0 ? 1 - a->entropy / a->uniform_entropy : 0;
 }
 
 /* The head that puts the most on one of the diagonals; without an alignment, the one that looks at the fewest keys. */
 static int clearest_head(const struct view *view) {
     int best = first_head(view);
-    double most = -INFINITY;
+    double most = (double)-INFINITY;
     for (int head = first_head(view); head <= last_head(view); head++) {
         ch_alignment a = ch_attention_alignment(view->attention, view->layer, head);
         if (!(rank(&a) > most)) continue;
@@ -58,7 +53,7 @@ static int clearest_head(const struct view *view) {
 
 static bool put_head(const struct view *view, int head) {
     ch_alignment a = ch_attention_alignment(view->attention, view->layer, head);
-    if (!is_aligned(&a))
+    if (!a.aligned)
         return out("layer %d, head %d: %s (entropy %.2f of %.2f uniform)\n", view->layer, head, a.verdict, a.entropy,
                    a.uniform_entropy);
     return out("layer %d, head %d: %s (anti-diagonal %.2f, diagonal %.2f, entropy %.2f of %.2f uniform)\n", view->layer,
@@ -68,7 +63,7 @@ static bool put_head(const struct view *view, int head) {
 static bool put_clearest(const struct view *view) {
     int layer = view->layer, head = clearest_head(view);
     ch_alignment a = ch_attention_alignment(view->attention, layer, head);
-    if (!is_aligned(&a))
+    if (!a.aligned)
         return out("sharpest: %s: layer %d, head %d, entropy %.2f against %.2f for uniform\n", a.verdict, layer, head,
                    a.entropy, a.uniform_entropy);
     bool copying = a.diagonal > a.anti_diagonal;
@@ -185,7 +180,7 @@ static int show(const struct arguments *arguments, struct view *view) {
 static void warn_if_cut_off(const struct view *view) {
     ch_sequence generated = ch_attention_generated(view->attention);
     ch_alignment alignment = ch_attention_alignment(view->attention, 0, 0);
-    if (!is_aligned(&alignment)) return; /* nothing was to be answered */
+    if (!alignment.aligned) return; /* nothing was to be answered */
     if (generated.tokens[generated.length - 1] != ch_vocab_eos(view->vocab))
         say("clearhead: warning: the answer was cut off at %zu token%s, before its end (see --max-new)",
             generated.length, words_plural(generated.length));

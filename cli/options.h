@@ -46,8 +46,8 @@ bool arguments_real(const struct arguments *arguments, const char *name, double 
 /* Tokens, least..most of them, for the caller to free. Returns 0, or the exit code after a sentence. */
 int arguments_tokens(const struct arguments *arguments, const char *name, const ch_vocab *vocab, size_t least,
                      size_t most, int **tokens, size_t *count);
-/* All tokens of a text, <mask> included where the vocabulary has it, for the caller to free. Returns 0, EXIT_USAGE with the
- * error filled, or the exit code after a sentence. */
+/* All tokens of a text, <mask> included where the vocabulary has it, for the caller to free. Returns 0, EXIT_USAGE with
+ * the error filled, or the exit code after a sentence. */
 int arguments_encode(const ch_vocab *vocab, const char *text, int **tokens, size_t *count, ch_error *error);
 /* The most numbers that a text of so many bytes can hold: each takes a byte, and a blank stands between two. */
 size_t most_tokens(size_t bytes);

@@ -454,8 +454,8 @@ typedef struct ch_guess {
     int number;         /**< of the class, or the token, from 0 */
     const char *text;   /**< the class in words ("balanced"), NULL if nobody knows them; or ch_vocab_text. It lives with
                            the model */
-    double probability; /**< 0 to 1. Those of all classes sum to 1; of tokens the special ones, which are no guess, have a
-                           share, too */
+    double probability; /**< 0 to 1. Those of all classes sum to 1; of tokens the special ones, which are no guess, have
+                           a share, too */
 } ch_guess;
 
 /** The class of a source in words, NULL if nobody knows them; class from 0 to below the model's `classes`. Lives for
@@ -500,18 +500,20 @@ typedef struct ch_attention ch_attention;
 /** What a map of attention looks like, in numbers and a word. Where a source is answered there may be an alignment: of
  * the rows that generate the answer with the columns of the source. Of texts, and without a decoder, there is none. */
 typedef struct ch_alignment {
+    bool aligned;           /**< whether there is an answer to align with its source */
     double anti_diagonal;   /**< mass on the anti-diagonal: mean over the rows that generate a source token; without an
                                alignment not a number */
     double diagonal;        /**< mass on the diagonal, same rows; likewise */
     double entropy;         /**< mean entropy of those rows, nats; without an alignment of all rows */
     double uniform_entropy; /**< what rows that attend alike to all that they may see have: of cross-attention ln S */
-    const char *verdict;    /**< "reversing", "copying", "not used" or "mixed"; without an alignment "focused" (up to half
-                               of the uniform entropy), "diffuse" (from 0.9 of it on) or "mixed" */
+    const char *verdict; /**< "reversing", "copying", "not used" or "mixed"; without an alignment "focused" (up to half
+                            of the uniform entropy), "diffuse" (from 0.9 of it on) or "mixed" */
 } ch_alignment;
 
-/** Keeps the attention of every layer and head of the last stack. Looking does not change what is computed. A model with
- * a decoder first answers the source greedily, max_new as in ch_decode_options; one of texts goes on with the source by
- * up to max_new tokens (0: by none). Without a decoder the source is only read, and may hold ch_vocab_mask. */
+/** Keeps the attention of every layer and head of the last stack. Looking does not change what is computed. A model
+ * with a decoder first answers the source greedily, max_new as in ch_decode_options; one of texts goes on with the
+ * source by up to max_new tokens (0: by none). Without a decoder the source is only read, and may hold ch_vocab_mask.
+ */
 CH_API ch_status ch_look(const ch_model *model, ch_sequence source, int max_new, ch_attention **attention,
                          ch_error *error);
 /** Frees it; NULL is fine. */
@@ -591,11 +593,12 @@ typedef struct ch_dump_options {
 } ch_dump_options;
 
 /** Every named intermediate of one pass with dropout off, in the order of computation: rows as (N, C), scores and
- * weights as (H, T, S). The decoder reads SOS and the target and predicts the target and EOS. A model of texts reads the
- * source and, going on with it, the target, and predicts the target (an empty one: all of the source, as in training).
- * Without a decoder the target is the class, one number, or the token at each place of the source: those that
- * ch_vocab_mask hides there are predicted, or all if it hides none. The pass's mean loss is the tensor "loss". A gradient has the shape of what it belongs to; that of scores is 0 where a key is hidden, that of
- * weights (which only their product with the values makes) is not. options may be NULL. */
+ * weights as (H, T, S). The decoder reads SOS and the target and predicts the target and EOS. A model of texts reads
+ * the source and, going on with it, the target, and predicts the target (an empty one: all of the source, as in
+ * training). Without a decoder the target is the class, one number, or the token at each place of the source: those
+ * that ch_vocab_mask hides there are predicted, or all if it hides none. The pass's mean loss is the tensor "loss". A
+ * gradient has the shape of what it belongs to; that of scores is 0 where a key is hidden, that of weights (which only
+ * their product with the values makes) is not. options may be NULL. */
 CH_API ch_status ch_dump(const ch_model *model, ch_sequence source, ch_sequence target, const ch_dump_options *options,
                          ch_tensors **tensors, ch_error *error);
 /** Any .safetensors file whose tensors are floating-point numbers. They come in the order of computation if the file

@@ -128,7 +128,7 @@ static void test_failures(void **state) {
 static void test_help(void **state) {
     (void)state;
     static const char *const command[] = {"train", "decode",  "generate", "predict", "eval", "look", "check",
-                                          "dump",  "compare", "summary",  "data", "list", "help"};
+                                          "dump",  "compare", "summary",  "data",    "list", "help"};
     assert_int_equal(run("\"$C\" --help"), 0);
     for (size_t i = 0; i < sizeof command / sizeof *command; i++) {
         char script[256], same[65536], example[64];

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "lm": characters; "learned": its positions are; "lines": the same with <sos> and <eos>; "bytes"; "window": has one. */
+/* "lm": characters; "learned": its positions are; "lines": the same with <sos> and <eos>; "bytes"; "window": has one.
+ */
 static void save(const char *name, ch_model *model) {
     char path[1024];
     ch_error error;

@@ -228,7 +228,7 @@ static void a_decoder_alone_looks_at_all_that_came_before(void **state) {
     for (int t = 0; t < 3; t++) a->map[(6 + t) * 9 + 5 - t] = 1;
     ch_alignment alignment = ch_attention_alignment(a, 0, 0);
     assert_string_equal(alignment.verdict, "reversing");
-    assert_true(alignment.anti_diagonal == 1 && alignment.diagonal == 0 && alignment.entropy == 0);
+    assert_true(alignment.aligned && alignment.anti_diagonal == 1 && alignment.diagonal == 0 && alignment.entropy == 0);
     assert_true(fabs(alignment.uniform_entropy - (log(7) + log(8) + log(9)) / 3) < 1e-12);
     ch_tensors_free(dump);
     ch_attention_free(a);
@@ -239,7 +239,7 @@ static void a_decoder_alone_looks_at_all_that_came_before(void **state) {
 static void check_no_alignment(ch_attention *a, double uniform) {
     int rows = a->rows;
     ch_alignment alignment = ch_attention_alignment(a, 0, 0);
-    assert_true(isnan(alignment.anti_diagonal) && isnan(alignment.diagonal));
+    assert_true(!alignment.aligned && isnan(alignment.anti_diagonal) && isnan(alignment.diagonal));
     assert_true(fabs(alignment.uniform_entropy - uniform) < 1e-12);
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < rows; j++) a->map[i * rows + j] = i == j;

@@ -1,7 +1,7 @@
 /*
  * Memory that runs out at the n-th call, for every n: opening a model, a short training in its folder (new, stopped,
- * resumed), decoding, figures. (test_allocation.c does the same to what needs no file.) A run that memory stopped goes
- * on when there is memory again, and ends with the same bits.
+ * resumed), decoding, what encoders and models of texts say, figures. (test_allocation.c does the same to what needs no
+ * file.) A run that memory stopped goes on when there is memory again, and ends with the same bits.
  */
 #include "io/disk.h"
 #include "models.h"
@@ -140,6 +140,73 @@ static void decoding(void **state) {
     ch_recipe_free(recipe);
 }
 
+/* ---- single stacks: looking, predicting, dumping ---- */
+
+struct stacks {
+    ch_model *text, *classifier, *finder;
+};
+
+static ch_status dump_it(const ch_model *model, ch_sequence source, ch_sequence target, ch_error *error) {
+    const ch_dump_options options = {.backward = true};
+    ch_tensors *tensors;
+    ch_status status = ch_dump(model, source, target, &options, &tensors, error);
+    ch_tensors_free(tensors);
+    return status;
+}
+
+static ch_status look_at(const ch_model *model, ch_sequence source, int max_new, ch_error *error) {
+    ch_attention *attention;
+    ch_status status = ch_look(model, source, max_new, &attention, error);
+    ch_attention_free(attention);
+    return status;
+}
+
+static ch_status predict(const ch_model *model, ch_sequence source, ch_error *error) {
+    ch_prediction *prediction;
+    ch_status status = ch_predict(model, source, &prediction, error);
+    ch_prediction_free(prediction);
+    return status;
+}
+
+static ch_status look_and_predict(void *context, ch_error *error) {
+    const struct stacks *stacks = context;
+    static const int token[] = {0, 1, 1}, class = 1;
+    int masked[] = {0, ch_vocab_mask(ch_model_vocab(stacks->finder)), 1};
+    ch_sequence text = {token, 3}, hidden = {masked, 3}, one = {&class, 1};
+    ch_status status = look_at(stacks->text, text, 2, error);
+    if (status == CH_OK) status = look_at(stacks->classifier, text, 0, error);
+    if (status == CH_OK) status = predict(stacks->classifier, text, error);
+    if (status == CH_OK) status = predict(stacks->finder, hidden, error);
+    if (status == CH_OK) status = dump_it(stacks->text, text, (ch_sequence){0}, error);
+    if (status == CH_OK) status = dump_it(stacks->text, text, one, error);
+    if (status == CH_OK) status = dump_it(stacks->classifier, text, one, error);
+    return status == CH_OK ? dump_it(stacks->finder, hidden, text, error) : status;
+}
+
+static ch_model *tiny_finder(void) {
+    char *folder = make_temp_folder();
+    put_bytes(path_in(folder, "text"), "ab\nba\nabba\n", 11);
+    ch_recipe *recipe = recipe_of("text", path_in(folder, "text"), "framing", "lines", "arch", "encoder-only",
+                                  "d-model", "2", "heads", "1", "d-ff", "1", "layers", "1", "max-positions", "8", NULL);
+    ch_model *model = model_of(recipe);
+    ch_recipe_free(recipe);
+    remove_folder(folder);
+    return model;
+}
+
+static void single_stacks(void **state) {
+    (void)state;
+    ch_recipe *recipe = recipe_of("task", "brackets", "arch", "encoder-only", "d-model", "2", "heads", "1", "d-ff", "1",
+                                  "layers", "1", NULL);
+    struct stacks stacks = {text_model("d-model=2 heads=1 layers=1", "ab", VOCAB_SOS | VOCAB_EOS), model_of(recipe),
+                            tiny_finder()};
+    assert_true(scarce_run("looking and predicting", STRIDE, look_and_predict, NULL, &stacks) > 10);
+    ch_model_free(stacks.text);
+    ch_model_free(stacks.classifier);
+    ch_model_free(stacks.finder);
+    ch_recipe_free(recipe);
+}
+
 /* ---- figures ---- */
 
 static ch_status show(ch_status status, ch_figure *figure, ch_error *error) {
@@ -190,10 +257,8 @@ static void figures(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opening),
-        cmocka_unit_test(training),
-        cmocka_unit_test(decoding),
-        cmocka_unit_test(figures),
+        cmocka_unit_test(opening),       cmocka_unit_test(training), cmocka_unit_test(decoding),
+        cmocka_unit_test(single_stacks), cmocka_unit_test(figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

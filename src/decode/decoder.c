@@ -34,7 +34,7 @@ struct ch_decoder {
 /* Of a text there is nothing to answer. */
 static ch_status check_vocab(const ch_model *model, ch_error *error) {
     const struct ch_vocab *vocab = &model->vocab;
-    if (!vocab->tokens->of_text && vocab->sos >= 0 && vocab->eos >= 0) return CH_OK;
+    if (!model_continues(model) && vocab->sos >= 0 && vocab->eos >= 0) return CH_OK;
     return fail(error, CH_FAILED,
                 "this model's tokens are %s: expected one of a task, whose sources are answered between "
                 "<sos> and <eos>; `generate` goes on with a text with this one",

@@ -108,8 +108,8 @@ ch_status ch_predict(const ch_model *model, ch_sequence source, ch_prediction **
         return fail(error, CH_FAILED,
                     "this model is %s: expected an encoder-only one, which tells classes or hidden "
                     "tokens; `%s` %s with this one",
-                    model->config.arch->variant.name, model->vocab.tokens->of_text ? "generate" : "decode",
-                    model->vocab.tokens->of_text ? "goes on with a text" : "answers sources");
+                    model->config.arch->variant.name, model_continues(model) ? "generate" : "decode",
+                    model_continues(model) ? "goes on with a text" : "answers sources");
     struct ch_prediction *p = mem_new(1, sizeof *p);
     if (!p) return fail_memory(error, "a prediction");
     ch_status status = predict(p, model, source, error);

@@ -39,7 +39,7 @@ const char *alignment_verdict(const ch_alignment *alignment) {
 }
 
 static ch_alignment alignment_of(const struct ch_attention *a, const float *map) {
-    ch_alignment alignment = {0};
+    ch_alignment alignment = {.aligned = true};
     int rows = 0;
     for (int t = 0; t < a->generations && t < a->sources; t++) {
         if (a->generated[t] == ch_vocab_eos(a->vocab)) continue;

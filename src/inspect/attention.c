@@ -266,8 +266,8 @@ static ch_status look(struct ch_attention *a, const struct ch_model *model, ch_s
     ch_status status = keep(&a->source, &a->sources, source.tokens, source.length, error);
     if (status != CH_OK) return status;
     if (!model->config.arch->decoder) return look_at_source(a, model, source, error);
-    return model->vocab.tokens->of_text ? look_at_text(a, model, source, max_new, error)
-                                        : look_at_answer(a, model, source, max_new, error);
+    return model_continues(model) ? look_at_text(a, model, source, max_new, error)
+                                  : look_at_answer(a, model, source, max_new, error);
 }
 
 ch_status ch_look(const ch_model *model, ch_sequence source, int max_new, ch_attention **attention, ch_error *error) {

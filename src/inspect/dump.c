@@ -144,7 +144,7 @@ static ch_status fill_frame(struct walk *walk, ch_sequence source, ch_sequence t
         return CH_OK;
     }
     if (!walk->model->config.arch->decoder) return fill_hidden(walk, source, target, error);
-    if (vocab->tokens->of_text) return fill_text(walk, source, target, error);
+    if (model_continues(walk->model)) return fill_text(walk, source, target, error);
     int *whole = mem_new(target.length + 2, sizeof *whole);
     if (!whole) return fail_memory(error, "a dump");
     whole[0] = ch_vocab_sos(vocab);
@@ -252,7 +252,7 @@ static ch_status check_lengths(const ch_model *model, ch_sequence source, ch_seq
     if (!arch->decoder) return CH_OK;
     if (target.length + 1 > positions)
         return fail(error, CH_FAILED, "target: expected 0 to %zu tokens, found %zu", positions - 1, target.length);
-    if (model->vocab.tokens->of_text && source.length + target.length < 2)
+    if (model_continues(model) && source.length + target.length < 2)
         return fail(error, CH_FAILED,
                     "source: expected at least 2 tokens of a text, of which the second is predicted, "
                     "found %zu",
@@ -269,8 +269,9 @@ static ch_status check(const ch_model *model, ch_sequence source, ch_sequence ta
         status =
             decoder ? vocab_check_source(&model->vocab, source, "source", error) : reading_check(model, source, error);
     if (status != CH_OK) return status;
-    if (decoder && !model->vocab.tokens->of_text && (model->vocab.sos < 0 || model->vocab.eos < 0))
-        return fail(error, CH_FAILED, "a dump of numbers needs <sos> and <eos>, which this model's vocabulary lacks");
+    if (decoder && !model_continues(model) && (model->vocab.sos < 0 || model->vocab.eos < 0))
+        return fail(error, CH_FAILED,
+                    "a dump of source and target needs <sos> and <eos>, which this model's vocabulary lacks");
     return decoder ? vocab_check_source(&model->vocab, target, "target", error)
                    : check_labels(model, source, target, error);
 }

@@ -31,6 +31,10 @@ ch_status memory_check(const char *what, uint64_t bytes, ch_error *error) {
                 bytes >= SIZE_MAX / 4 ? "more than " : "", (double)bytes / gib, (double)physical / gib);
 }
 
+bool model_continues(const struct ch_model *model) {
+    return model->net.head->decodes && !model->net.arch->encoder && model->vocab.tokens->of_text;
+}
+
 ch_status model_decodes(const struct ch_model *model, ch_error *error) {
     if (model->net.head->decodes) return CH_OK;
     return fail(error, CH_FAILED,

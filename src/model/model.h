@@ -28,6 +28,8 @@ ch_status model_of_recipe(const ch_recipe *recipe, const struct vocab_plan *voca
 ch_status model_of_recipe_alone(const ch_recipe *recipe, struct ch_model **model, ch_error *error);
 ch_status model_fill(struct ch_model *model, const ch_recipe *recipe, struct torch_rng *torch, ch_error *error);
 
+/* Whether it goes on with texts: one stack that writes them. With an encoder a text is answered as any source is. */
+bool model_continues(const struct ch_model *model);
 /* Fails with a sentence if the model has no decoder. */
 ch_status model_decodes(const struct ch_model *model, ch_error *error);
 

@@ -12,8 +12,9 @@ static size_t added(const struct ch_vocab *vocab, bool ends) {
 ch_status reading_new(struct reading *reading, const struct ch_vocab *vocab, ch_sequence text, bool ends, size_t more,
                       ch_error *error) {
     size_t length = text.length + added(vocab, ends);
-    *reading = (struct reading){.token = mem_new(length + more, sizeof *reading->token), .length = length};
+    *reading = (struct reading){.token = mem_new(length + more, sizeof *reading->token)};
     if (!reading->token) return fail_memory(error, "a text's tokens");
+    reading->length = length;
     if (vocab->tokens->of_text && vocab->sos >= 0) reading->token[reading->begin++] = vocab->sos;
     if (text.length) memcpy(reading->token + reading->begin, text.tokens, text.length * sizeof *reading->token);
     if (reading->begin + text.length < length) reading->token[length - 1] = vocab->eos;

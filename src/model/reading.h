@@ -1,6 +1,6 @@
 /*
- * Reading: a text as a model's rows hold it, between <sos> and <eos> where its vocabulary has them, as training on lines
- * frames it. Tokens that are numbers stand as they are: frames (frame.h) add what a task's examples have.
+ * Reading: a text as a model's rows hold it, between <sos> and <eos> where its vocabulary has them, as training on
+ * lines frames it. Tokens that are numbers stand as they are: frames (frame.h) add what a task's examples have.
  */
 #ifndef CH_MODEL_READING_H
 #define CH_MODEL_READING_H

@@ -122,7 +122,8 @@ static ch_status decode_all(const struct ch_model *model, const struct attention
 }
 
 static ch_status text_fits(const struct ch_model *model, const ch_recipe *recipe, ch_error *error) {
-    if (recipe_head(recipe) == model->net.head && model->vocab.tokens->of_text) return CH_OK;
+    bool one_stack = !model->net.arch->encoder || !model->net.arch->decoder;
+    if (one_stack && recipe_head(recipe) == model->net.head && model->vocab.tokens->of_text) return CH_OK;
     return fail(error, CH_USAGE, "text %s: expected a model of texts, and this one is %s with a head %s and tokens %s",
                 recipe->text_file, model->net.arch->variant.name, model->net.head->variant.name,
                 model->vocab.tokens->variant.name);

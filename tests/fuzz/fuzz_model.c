@@ -1,7 +1,7 @@
 /*
  * Any bytes as a model: ch_model_open refuses with a sentence, or gives a model whose numbers are finite and which
- * decodes. Before it is known what the tensors of the file really hold, memory goes with the size of the file: nothing
- * in it can ask for more.
+ * decodes, goes on with a text, or predicts, and can be looked into. Before it is known what the tensors of the file
+ * really hold, memory goes with the size of the file: nothing in it can ask for more.
  */
 #include "base/error.h"
 #include "fuzz.h"
@@ -68,7 +68,7 @@ static void check_decoding(const ch_model *model) {
     ch_answer answer;
     ch_error error = {0};
     ch_status status = ch_decoder_new(model, &options, &decoder, &error);
-    if (status != CH_OK) { /* an encoder alone, or a model of texts */
+    if (status != CH_OK) { /* nothing begins or ends an answer */
         check_sentence(status, &error);
         return;
     }
@@ -77,6 +77,54 @@ static void check_decoding(const ch_model *model) {
     for (size_t i = 0; i < answer.length; i++)
         ch_assert(answer.tokens[i] >= 0 && answer.tokens[i] < ch_vocab_size(ch_model_vocab(model)));
     ch_decoder_free(decoder);
+}
+
+/* No logit may be a number. */
+static void check_text(const ch_model *model) {
+    static const int token[] = {0};
+    const ch_generate_options options = {.tokens = 2};
+    ch_generator *generator;
+    ch_generated next = {0};
+    ch_error error = {0};
+    ch_status status = ch_generator_new(model, &options, &generator, &error);
+    ch_assert(status == CH_OK);
+    status = ch_generator_prompt_tokens(generator, (ch_sequence){token, 1}, &error);
+    while (status == CH_OK && next.ended == CH_GOES_ON) status = ch_generator_next(generator, &next, &error);
+    if (status != CH_OK) check_sentence(status, &error);
+    ch_generator_free(generator);
+}
+
+/* Of a classifier, of what a mask hides, or of neither; an encoder reads and says. */
+static void check_prediction(const ch_model *model) {
+    int token = ch_model_get_info(model).classes ? 0 : ch_vocab_mask(ch_model_vocab(model));
+    ch_prediction *prediction;
+    ch_error error = {0};
+    ch_status status = ch_predict(model, (ch_sequence){&token, 1}, &prediction, &error);
+    if (status != CH_OK)
+        check_sentence(status, &error);
+    else
+        ch_assert(ch_prediction_places(prediction) == 1 && ch_prediction_guess(prediction, 0, 0).number >= 0);
+    ch_prediction_free(prediction);
+}
+
+static void check_look(const ch_model *model) {
+    static const int token[] = {0};
+    ch_attention *attention;
+    ch_error error = {0};
+    ch_status status = ch_look(model, (ch_sequence){token, 1}, 1, &attention, &error);
+    if (status != CH_OK) check_sentence(status, &error);
+    ch_attention_free(attention);
+}
+
+static void check_use(const ch_model *model) {
+    const char *architecture = ch_model_get_info(model).architecture;
+    if (strcmp(architecture, "encoder-only") == 0)
+        check_prediction(model);
+    else if (strcmp(architecture, "decoder-only") == 0 && ch_vocab_is_text(ch_model_vocab(model)))
+        check_text(model);
+    else
+        check_decoding(model);
+    check_look(model);
 }
 
 static ch_status open_model(const char *path, int heads, size_t length, ch_model **model) {
@@ -100,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         ch_model_info info = ch_model_get_info(model);
         ch_assert(info.vocab_size == ch_vocab_size(ch_model_vocab(model)) && info.parameters > 0);
         check_numbers(model);
-        if (info.max_positions < 64) check_decoding(model);
+        if (info.max_positions < 64) check_use(model);
         ch_model_free(model);
     }
     ch_assert(held == 0);
