@@ -8,14 +8,14 @@
 #include <inttypes.h>
 #include <math.h>
 
-static bool put(const struct arguments *arguments, const ch_evaluation *e) {
+static bool put(const struct arguments *arguments, const ch_evaluation *e, bool text) {
     if (arguments_has(arguments, "json"))
         return out_json(json_pack("{s:o, s:o, s:o, s:I, s:I}", "loss", json_number(e->loss), "bits_per_character",
                                   json_number(e->bits_per_character), "token_accuracy", json_number(e->token_accuracy),
                                   "exact", (json_int_t)e->exact, "total", (json_int_t)e->total));
     if (!isnan(e->bits_per_character) && !out("bits per character %.4f\n", e->bits_per_character)) return false;
-    return out("loss %.4f\ntoken accuracy %.2f %%\nexact %" PRId64 "/%" PRId64 "\n", words_plain(e->loss),
-               100.0 * e->token_accuracy, e->exact, e->total);
+    return out("loss %.4f\ntoken accuracy %.2f %%\n", words_plain(e->loss), 100.0 * e->token_accuracy) &&
+           (text || out("exact %" PRId64 "/%" PRId64 "\n", e->exact, e->total));
 }
 
 static int evaluate(const struct arguments *arguments, const ch_model *model, ch_recipe *recipe) {
@@ -27,7 +27,7 @@ static int evaluate(const struct arguments *arguments, const ch_model *model, ch
     ch_evaluation result;
     ch_error error;
     if (ch_evaluate(model, recipe, (size_t)examples, &result, &error)) return report(NULL, &error);
-    return put(arguments, &result) && out_flush() ? EXIT_DONE : EXIT_FAILED;
+    return put(arguments, &result, *ch_recipe_get(recipe, "text")) && out_flush() ? EXIT_DONE : EXIT_FAILED;
 }
 
 static int run(const struct arguments *arguments) {

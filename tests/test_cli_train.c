@@ -56,7 +56,7 @@ static void test_symbols(void **state) {
     run("rm -r \"$D/a\"");
 }
 
-/* Two bands that every run is inside of or outside of, and one whose step is not validated. */
+/* Two bands that every run is inside of or outside of, and one whose step only it has validated. */
 #define BANDS                                                                                                          \
     "printf '{\"steps\": 6, \"save-every\": 2, \"lr\": 0.001, \"d-model\": 8, \"heads\": 2, \"bands\": ["              \
     "{\"step\": 2, \"low\": 0, \"high\": 0.5}, {\"step\": 3, \"low\": 0, \"high\": 0}, "                               \
@@ -81,10 +81,10 @@ static void test_bands(void **state) {
     char words[512];
     assert_int_equal(run(BANDS "\"$C\" train --recipe \"$D/r.json\" --json --out \"$D/a\""), 0);
     band_words(words);
-    assert_string_equal(words, "1 -, 2 above, 4 inside, 6 below, end");
+    assert_string_equal(words, "1 -, 2 above, 3 above, 4 inside, 6 below, end");
     holds(last.err, "step 2: the validation loss ");
     holds(last.err, " is above the recipe's band, 0 to 0.5: this run learns too slowly or not at all\n");
-    lacks(last.err, "step 3");
+    holds(last.err, "step 3");
     lacks(last.err, "step 4");
     holds(last.err, "step 6: the validation loss ");
     holds(last.err, " is below the recipe's band, 98 to 99: better than any healthy run; check that held-out text");
@@ -104,7 +104,8 @@ static void test_bands(void **state) {
 
 /* A recipe of the repository whose own rate is spoilt, made small, on a text of its own: 26 letters in turn. */
 #define SPOILT(file)                                                                                                   \
-    "sed -E -e 's/\"(lr|min-lr)\": [0-9.]+/\"\\1\": 1e-9/' -e 's/\"(d-model|d-ff)\": [0-9]+/\"\\1\": 8/' "             \
+    "sed -E -e '/bands_text/d' -e 's/\"(lr|min-lr)\": [0-9.]+/\"\\1\": 1e-9/' -e 's/\"(d-model|d-ff)\": "              \
+    "[0-9]+/\"\\1\": 8/' "                                                                                             \
     "-e 's/\"(layers|batch-size)\": [0-9]+/\"\\1\": 1/' '" CH_SOURCE "/recipes/" file "' >\"$D/r.json\" && "           \
     "for i in $(seq 60); do printf abcdefghijklmnopqrstuvwxyz; done >\"$D/text\" && "                                  \
     "\"$C\" train --recipe \"$D/r.json\" --text \"$D/text\" --out \"$D/a\" && rm -r \"$D/a\" \"$D/r.json\" "           \
@@ -120,6 +121,22 @@ static void test_spoilt_recipes(void **state) {
         holds(last.err, "is above the recipe's band");
         holds(last.err, "step 2000: the validation loss 3.2");
     }
+}
+
+/* Bands are of the text that they were measured on. */
+static void test_bands_of_another_text(void **state) {
+    (void)state;
+    assert_int_equal(run("for i in $(seq 60); do printf abcdefghijklmnopqrstuvwxyz; done >\"$D/text\" && "
+                         "sed -E 's/\"(d-model|d-ff|layers)\": [0-9]+/\"\\1\": 4/' '" CH_SOURCE
+                         "/recipes/tinyshakespeare.json' >\"$D/r.json\" && "
+                         "sed '/bands_text/s/: .*/: \"no mark\",/' \"$D/r.json\" >\"$D/bad.json\""),
+                     0);
+    assert_int_equal(run("\"$C\" train --recipe \"$D/r.json\" --text \"$D/text\" --threads 1 --out \"$D/a\""), 0);
+    holds(last.err, "left out: they were measured with another value of text\n");
+    lacks(last.err, "above the recipe's band");
+    assert_int_equal(run("\"$C\" train --recipe \"$D/bad.json\" --text \"$D/text\" --out \"$D/b\""), 2);
+    holds(last.err, "'bands_text': expected the 16 digits of a text's mark, found 'no mark'");
+    run("rm -r \"$D/a\" \"$D/r.json\" \"$D/bad.json\" \"$D/text\"");
 }
 
 /* The profile is written at the end, with numbers in it however few the steps, and changes nothing. */
@@ -441,6 +458,7 @@ int main(void) {
         cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_bands),
         cmocka_unit_test(test_spoilt_recipes),
+        cmocka_unit_test(test_bands_of_another_text),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_train_json),
         cmocka_unit_test(test_precedence),

@@ -325,7 +325,7 @@ static void presets_are_several_options_at_once(void **state) {
         "preset=modern arch=encoder-decoder kv-heads=2 norm=rmsnorm norm-placement=pre position=rope ffn=swiglu "
         "bias=none tie=none embedding-scale=sqrt init=normal",
         "preset=gpt2 arch=decoder-only kv-heads=0 norm=layernorm norm-placement=pre position=learned ffn=gelu-tanh "
-        "bias=all tie=target-output embedding-scale=one init=normal",
+        "bias=no-output tie=target-output embedding-scale=one init=normal",
         "preset=llama arch=decoder-only kv-heads=0 norm=rmsnorm norm-placement=pre position=rope ffn=swiglu bias=none "
         "tie=none embedding-scale=one init=normal",
         "preset=bert arch=encoder-only kv-heads=0 norm=layernorm norm-placement=post position=learned ffn=gelu "
@@ -434,6 +434,10 @@ static void options_must_fit_each_other(void **state) {
                    "rope-factor above 1");
     check_together(recipe_of("soft-cap", "0.0001", NULL), "soft-cap: expected 0, for none, or at least 0.001",
                    "found 0.0001");
+    check_together(recipe_of("tokens", "bytes", NULL), "tokens: found bytes", "a task has no use for");
+    check_together(recipe_of("held-out", "0.5", NULL), "held-out: found 0.5", "it is of texts");
+    check_together(recipe_of("text", "book.txt", "arch", "decoder-only", "min-len", "3", NULL), "min-len: found 3",
+                   "a text has no use for");
     check_together(recipe_of("min-len", "6", "max-len", "5", NULL), "min-len 6", "max-len 5");
     check_together(recipe_of("max-len", "10", "max-positions", "10", NULL), "11 positions", "max-positions is 10");
     check_together(recipe_of("arch", "decoder-only", "max-positions", "64", "tie", "all", NULL), "tie all: one stack",

@@ -14,7 +14,7 @@ from attention_layer import LayerNormWithoutBias
 
 ACTIVATIONS = {"gelu": lambda: nn.GELU(), "gelu-tanh": lambda: nn.GELU(approximate="tanh"), "relu": nn.ReLU}
 SUPPORTED = {"arch": ["decoder-only"], "norm": ["layernorm"], "norm-placement": ["pre"], "position": ["learned"],
-             "ffn": list(ACTIVATIONS), "bias": ["all", "none"], "tie": ["target-output"], "embedding-scale": ["one"],
+             "ffn": list(ACTIVATIONS), "bias": ["no-output", "none"], "tie": ["target-output"], "embedding-scale": ["one"],
              "init": ["normal"], "dropout": [0], "optimizer": ["adamw"], "schedule": ["cosine"],
              "framing": ["windows"], "average": [0]}
 
@@ -28,13 +28,13 @@ def check(recipe):
 
 
 def norm_of(recipe):
-    return nn.LayerNorm(recipe["d-model"]) if recipe["bias"] == "all" else LayerNormWithoutBias(recipe["d-model"])
+    return nn.LayerNorm(recipe["d-model"]) if recipe["bias"] == "no-output" else LayerNormWithoutBias(recipe["d-model"])
 
 
 class Attention(nn.Module):
     def __init__(self, recipe):
         super().__init__()
-        width, length, biased = recipe["d-model"], recipe["max-positions"], recipe["bias"] == "all"
+        width, length, biased = recipe["d-model"], recipe["max-positions"], recipe["bias"] == "no-output"
         self.heads = recipe["heads"]
         self.qkv = nn.Linear(width, 3 * width, bias=biased)
         self.out = nn.Linear(width, width, bias=biased)
@@ -52,7 +52,7 @@ class Attention(nn.Module):
 class Block(nn.Module):
     def __init__(self, recipe):
         super().__init__()
-        width, hidden, biased = recipe["d-model"], recipe["d-ff"], recipe["bias"] == "all"
+        width, hidden, biased = recipe["d-model"], recipe["d-ff"], recipe["bias"] == "no-output"
         self.attention = Attention(recipe)
         self.widen, self.narrow = nn.Linear(width, hidden, bias=biased), nn.Linear(hidden, width, bias=biased)
         self.activation = ACTIVATIONS[recipe["ffn"]]()
@@ -70,7 +70,7 @@ class Model(nn.Module):
         self.tokens, self.positions = nn.Embedding(vocab, width), nn.Embedding(recipe["max-positions"], width)
         self.blocks = nn.ModuleList(Block(recipe) for _ in range(recipe["layers"]))
         self.norm = norm_of(recipe)
-        self.output = nn.Linear(width, vocab, bias=recipe["bias"] == "all")
+        self.output = nn.Linear(width, vocab, bias=False)
         self.output.weight = self.tokens.weight
         narrow = 0.02 / math.sqrt(2 * recipe["layers"])  # where a residual branch ends
         for name, parameter in self.named_parameters():

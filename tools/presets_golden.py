@@ -116,7 +116,7 @@ class Model(nn.Module):
         if self.classifies:
             self.classifier = nn.Linear(D, CLASSES, bias=biased)
         else:
-            self.generator = nn.Linear(D, vocab, bias=biased)
+            self.generator = nn.Linear(D, vocab, bias=biased and preset != "gpt2")
         if self.tied:
             self.generator.weight = self.tok_emb.weight
 

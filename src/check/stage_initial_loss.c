@@ -74,7 +74,7 @@ struct band {
 static struct band band_of(const struct check *check, const struct measure *m) {
     const struct init *init = check->recipe->init;
     int width = check->model->config.d_model, vocab = check->model->net.outputs; /* or classes */
-    double bias = check->model->config.bias->others ? init->bias_variance(width) : 0;
+    double bias = check->model->config.bias->output ? init->bias_variance(width) : 0;
     double of_matrix = init->matrix_variance(vocab, width), variance = width * of_matrix + bias;
     struct band band = {.uniform = log(vocab), .sigma = sqrt(variance)};
     double labels = 4 * band.sigma * m->spread, few = log(1 + 4 * sqrt((exp(variance) - 1) / vocab));

@@ -38,10 +38,10 @@ ch_status assembly_declare(struct assembly *net, struct params *params, const st
     if (status != CH_OK) return status;
     if (config->tie->output)
         return linear_declare_tied(&net->generator, params, "", net->head->parameter, net->width, net->outputs,
-                                   config->bias->others,
+                                   config->bias->output,
                                    (net->arch->decoder ? &net->decoder : &net->encoder)->embedding.weight, error);
     return linear_declare(&net->generator, params, "", net->head->parameter, net->width, net->outputs,
-                          config->bias->others, NULL, error);
+                          config->bias->output, NULL, error);
 }
 
 void assembly_free(struct assembly *net) {

@@ -1,6 +1,7 @@
 #include "recipe/bands.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- reading: as strictly as an option --------------------------------------------------------- */
@@ -58,7 +59,19 @@ ch_status bands_from_json(struct bands *bands, const struct js_value *array, con
             return fail(error, CH_USAGE, "%s", cause.message);
     }
     read.count = (int)count;
+    read.text = bands->text;
     *bands = read;
+    return CH_OK;
+}
+
+ch_status bands_text_from_json(struct bands *bands, const struct js_value *mark, const char *where, ch_error *error) {
+    const char *text;
+    ch_error cause;
+    if (js_text(mark, where, "bands_text", &text, &cause) != CH_OK) return fail(error, CH_USAGE, "%s", cause.message);
+    if (strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
+        return fail(error, CH_USAGE, "%s: 'bands_text': expected the 16 digits of a text's mark, found '%.40s'", where,
+                    text);
+    bands->text = strtoull(text, NULL, 16);
     return CH_OK;
 }
 
@@ -95,6 +108,12 @@ static bool shapes_nothing(const char *option) {
     for (size_t i = 0; i < sizeof free_ones / sizeof *free_ones; i++)
         if (strcmp(free_ones[i], option) == 0) return true;
     return false;
+}
+
+void bands_check_text(struct bands *bands, uint64_t mark) {
+    if (!bands->count || !bands->text || bands->text == mark) return;
+    bands->count = 0;
+    bands->dropped_for = "text";
 }
 
 void bands_note_change(struct bands *bands, const char *option) {

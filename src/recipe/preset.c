@@ -38,7 +38,7 @@ static const struct preset gpt2 = {
               {"norm-placement", "pre"},
               {"position", "learned"},
               {"ffn", "gelu-tanh"},
-              {"bias", "all"},
+              {"bias", "no-output"},
               {"tie", "target-output"},
               {"embedding-scale", "one"},
               {"init", "normal"}},

@@ -306,6 +306,12 @@ int recipe_threads(const ch_recipe *recipe) {
 enum { RECIPE_SCHEMA = 1 };
 #define SCHEMA_KEY "schema"
 #define BANDS_KEY "bands"
+#define BANDS_TEXT_KEY "bands_text"
+
+/* Keys that are no options. */
+static bool is_other_key(const char *name) {
+    return strcmp(name, SCHEMA_KEY) == 0 || strcmp(name, BANDS_KEY) == 0 || strcmp(name, BANDS_TEXT_KEY) == 0;
+}
 
 struct js_value *recipe_to_json(const ch_recipe *recipe) {
     struct js_value *object = js_new_object();
@@ -319,6 +325,11 @@ struct js_value *recipe_to_json(const ch_recipe *recipe) {
         complete = js_set(object, row->option.name, value);
     }
     if (complete && recipe->bands.count) complete = js_set(object, BANDS_KEY, bands_to_json(&recipe->bands));
+    if (complete && recipe->bands.count && recipe->bands.text) {
+        char mark[17];
+        snprintf(mark, sizeof mark, "%016llx", (unsigned long long)recipe->bands.text);
+        complete = js_set(object, BANDS_TEXT_KEY, js_new_text(mark));
+    }
     if (complete) return object;
     js_free(object);
     return NULL;
@@ -373,14 +384,16 @@ ch_status recipe_from_json(ch_recipe *recipe, const struct js_value *object, con
     while (js_next(object, &cursor, &name, &value)) {
         char text[RECIPE_TEXT];
         ch_error cause;
-        if (strcmp(name, SCHEMA_KEY) == 0 || strcmp(name, BANDS_KEY) == 0) continue;
+        if (is_other_key(name)) continue;
         status = value_text(value, where, name, text, sizeof text, error);
         if (status != CH_OK) return status;
         status = ch_recipe_set(&changed, name, text, &cause);
         if (status != CH_OK) return fail(error, status, "%s: %s", where, cause.message);
     }
     const struct js_value *bands = js_find(object, BANDS_KEY); /* of the options of the same file */
-    status = bands ? bands_from_json(&changed.bands, bands, where, error) : CH_OK;
+    const struct js_value *mark = js_find(object, BANDS_TEXT_KEY);
+    status = mark ? bands_text_from_json(&changed.bands, mark, where, error) : CH_OK;
+    if (status == CH_OK && bands) status = bands_from_json(&changed.bands, bands, where, error);
     if (status == CH_OK) *recipe = changed;
     return status;
 }

@@ -100,6 +100,18 @@ static ch_status check_task(const ch_recipe *recipe, ch_error *error) {
     return CH_OK;
 }
 
+/* What a text has no use for, and what a task has none for. */
+static ch_status check_data(const ch_recipe *recipe, ch_error *error) {
+    static const char *const of_task[] = {"min-len", "max-len", NULL};
+    static const char *const of_text[] = {"tokens", "framing", "held-out", NULL};
+    bool text = recipe_has_text(recipe);
+    for (const char *const *option = text ? of_task : of_text; *option; option++)
+        if (!recipe_is_default(recipe, *option))
+            return fail(error, CH_USAGE, "%s: found %s, which %s has no use for: it is of %s", *option,
+                        ch_recipe_get(recipe, *option), text ? "a text" : "a task", text ? "tasks" : "texts");
+    return CH_OK;
+}
+
 /* Positions that the longest example takes, and what takes them besides a source. */
 static ch_status check_positions(const ch_recipe *recipe, ch_error *error) {
     if (recipe_has_text(recipe)) return CH_OK; /* its windows are cut to fit */
@@ -162,6 +174,7 @@ ch_status recipe_check_sizes(const ch_recipe *recipe, ch_error *error) {
     ch_status status = check_heads(recipe, error);
     if (status == CH_OK) status = recipe_check_positions(recipe, error);
     if (status == CH_OK) status = soft_cap_check(recipe->soft_cap, error);
+    if (status == CH_OK) status = check_data(recipe, error);
     if (status == CH_OK) status = check_pairs(recipe, error);
     if (status == CH_OK) status = check_decay(recipe, error);
     if (status == CH_OK) status = check_rates(recipe, error);

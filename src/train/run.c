@@ -154,11 +154,17 @@ static ch_status take_trace(const struct js_value *line, int64_t step, const cha
     return CH_OK;
 }
 
+static int64_t first_save(const ch_recipe *recipe) {
+    int64_t first = recipe->save_every < recipe->steps ? recipe->save_every : recipe->steps;
+    const struct bands *bands = &recipe->bands;
+    return bands->count && bands->band[0].step < first ? bands->band[0].step : first;
+}
+
 /* A run that died before its first checkpoint starts again from step 0; one that has lost its checkpoints would write
  * over what is left of it. The line of a step is written before its checkpoint. */
 static ch_status refuse_lost_checkpoints(const char *folder, const ch_recipe *recipe, ch_error *error) {
     static const char *const logs[] = {RUN_LOG, RUN_GRADIENTS};
-    struct traces traces = {0, recipe->save_every < recipe->steps ? recipe->save_every : recipe->steps};
+    struct traces traces = {0, first_save(recipe)};
     char path[RUN_PATH];
     ch_status status = run_latest(path, folder, error);
     if (status != CH_OK || *path) return status;
@@ -261,7 +267,7 @@ static ch_status save_result(struct ch_trainer *t, ch_error *error) {
 
 /* What a step leaves in the folder. */
 static ch_status record(struct ch_trainer *t, ch_step *step, ch_error *error) {
-    bool save = step->step % t->recipe.save_every == 0 || step->step == step->steps;
+    bool save = trainer_saves(t, step->step);
     ch_status status = save ? validate(t, step, error) : CH_OK;
     if (status == CH_OK && trainer_logs(t, step->step)) status = write_log(t, step, error);
     if (status == CH_OK && trainer_logs(t, step->step)) status = signals_write(t, error);

@@ -167,6 +167,7 @@ static ch_status build(struct ch_trainer *t, ch_error *error) {
     if (!t->team) return fail_memory(error, "a trainer");
     ch_status status = ch_recipe_check(&t->recipe, error);
     if (status == CH_OK) status = material_open(&t->material, &t->recipe, NULL, error);
+    if (status == CH_OK) bands_check_text(&t->recipe.bands, t->material.mark);
     if (status == CH_OK) status = model_of_recipe(&t->recipe, &t->material.vocab, &t->model, error);
     if (status == CH_OK) status = check_memory(t, error);
     if (status != CH_OK) return status;
@@ -350,8 +351,13 @@ static bool shown(const ch_recipe *recipe, int64_t step) {
     return step == 1 || step % recipe->log_every == 0 || step == recipe->steps;
 }
 
+/* Where there is a band, the run is measured, whatever save-every is. */
+bool trainer_saves(const struct ch_trainer *t, int64_t step) {
+    return step % t->recipe.save_every == 0 || step == t->recipe.steps || bands_find(&t->recipe.bands, step);
+}
+
 bool trainer_logs(const struct ch_trainer *t, int64_t step) {
-    return shown(&t->recipe, step) || step % t->recipe.save_every == 0;
+    return shown(&t->recipe, step) || trainer_saves(t, step);
 }
 
 ch_status ch_trainer_step(ch_trainer *t, ch_step *out, ch_error *error) {

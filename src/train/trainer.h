@@ -83,6 +83,8 @@ uint64_t trainer_memory_total(const struct trainer_memory *memory);
 ch_status trainer_blame(struct ch_trainer *trainer, const struct torch_rng *before, double loss, double norm,
                         ch_error *error);
 
+/* Whether a step is validated and leaves a checkpoint: every save-every steps, the last, and those with a band. */
+bool trainer_saves(const struct ch_trainer *trainer, int64_t step);
 /* Whether a step leaves a line in the log: one that is shown, or one that is validated. */
 bool trainer_logs(const struct ch_trainer *trainer, int64_t step);
 
