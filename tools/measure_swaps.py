@@ -50,6 +50,7 @@ SWAPS = {
     "soft-cap": ("soft-cap", "--soft-cap 30"),
     "untied": ("tie", "--tie none"),
     "xavier": ("init", "--init xavier"),
+    "xavier-relu": ("init", "--init xavier --ffn relu"),
     "scaled-embedding": ("embedding-scale", "--embedding-scale sqrt"),
     "sinusoidal-scaled": ("embedding-scale", "--position sinusoidal --embedding-scale sqrt"),
     "no-decay": ("weight-decay", "--weight-decay 0"),
