@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE=1
 mkdir "$work/tools" "$work/recipes"
 cp "$source/tools/measure_swaps.py" "$work/tools/"
 for file in "$source"/recipes/*.json; do
-    sed -E -e 's/"(d-model|d-ff)": [0-9]+/"\1": 8/' -e 's/"(layers|batch-size)": [0-9]+/"\1": 1/' "$file" \
+    sed -E -e '/"bands_text"/d' -e 's/"(d-model|d-ff)": [0-9]+/"\1": 8/' -e 's/"(layers|batch-size)": [0-9]+/"\1": 1/' "$file" \
         >"$work/recipes/$(basename "$file")"
 done
 cp "$source/docs/swaps.md" "$work/page.md"

@@ -49,7 +49,7 @@ static const struct wrong wrongs[] = {
     {"train reverse --out \"$D/x\" --position alibi --rope-scaling ntk", {"rope-scaling", "found alibi"}},
     {"train reverse --out \"$D/x\" --position rope --rope-factor 2", {"rope-factor", "rope-scaling", "found 2"}},
     {"train reverse --out \"$D/x\" --soft-cap 0.00001", {"soft-cap", "at least 0.001", "found 1e-05"}},
-    {"train reverse --out \"$D/x\" --bias some", {"unknown bias 'some'", "all, no-attention, none"}},
+    {"train reverse --out \"$D/x\" --bias some", {"unknown bias 'some'", "all, no-attention, no-output, none"}},
     {"check shapes --model \"$M\" --qk-norm", {"--qk-norm and MODEL exclude each other"}},
     {"train reverse --out \"$D/x\" -- --quiet", {"unexpected '--quiet'"}},
     {"train --resume \"$D/x\" --out \"$D/y\"", {"--resume and --out exclude each other"}},
