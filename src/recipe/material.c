@@ -126,9 +126,7 @@ double material_bits(const struct material *m, double loss) {
 }
 
 ch_status material_examples(const struct material *m, struct ch_examples *examples, int capacity, ch_error *error) {
-    struct example_limits most = recipe_most_tokens(m->recipe);
-    if (!m->corpus.count) most.target = most.source + 2; /* drawing a class uses the target's place */
-    return examples_init_for(examples, capacity, most, &m->vocab, error);
+    return examples_init_for(examples, capacity, recipe_most_tokens(m->recipe), &m->vocab, error);
 }
 
 /* The key of the tokens that are hidden in a step's examples; step 0: in those held out. */

@@ -24,7 +24,7 @@ struct example_limits recipe_example_size(const ch_recipe *recipe, int64_t lengt
     if (recipe_has_text(recipe)) /* hidden tokens are told of the row they stand in, others of the row before */
         return recipe_head(recipe)->decodes ? (struct example_limits){0, tokens + 1}
                                             : (struct example_limits){tokens, tokens + 1};
-    return (struct example_limits){tokens, tokens + 2};
+    return (struct example_limits){tokens, tokens + 2}; /* a class is one number, and is drawn in as much room */
 }
 
 struct example_limits recipe_most_tokens(const ch_recipe *recipe) {
